@@ -31,9 +31,10 @@ from rich.console import Console
 from timing import Row
 
 from onlearn import data
-from onlearn.cluster.connection import Connection, connect
+from onlearn.cluster.connection import Connection
 from onlearn.cluster.costs import Cluster, Constants, Data, predict
 from onlearn.cluster.run import ClusterRun
+from onlearn.cluster.scheduler import connect
 
 ROUNDS = 3
 WORKERS = (1, 2)

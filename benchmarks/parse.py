@@ -1,4 +1,5 @@
-"""From a file to rows: svmlight and Vowpal Wabbit text of about 280 MB, 32 features a row; CSV with and without quotes.
+"""From a file to rows: svmlight and Vowpal Wabbit text of about 280 MB, 32 features a row; CSV with and without quotes;
+JSON lines, all of them sound, or with a malformed line and a column of texts and numbers in each block.
 
 "One core" parses when a batch is asked for; "both" parses ahead in two threads. The file is in memory (the page
 cache) from the first turn on. scikit-learn: load_svmlight_file on a part of the rows. "Memory read": the bytes are
@@ -9,6 +10,7 @@ the same types, in one thread or in two, but finds no bad rows; so does pandas, 
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import tempfile
 from collections.abc import Iterator
@@ -18,6 +20,7 @@ from typing import Any
 import data
 import numpy as np
 from pyarrow import csv
+from pyarrow import json as arrow_json
 from sklearn.datasets import load_svmlight_file
 from timing import OURS, Part, Row, race
 
@@ -100,6 +103,38 @@ def bench_csv(folder: Path, quick: bool, repeat: int) -> Iterator[Row]:
             yield from with_speed(race(f"{path.name}, {cores}", contenders, repeat), path)
 
 
+def write_json(folder: Path, size: int) -> tuple[Path, Path]:
+    """Numbers, a word, a text and a label a row; and the same with a malformed line and a text label here and there."""
+    rng = np.random.default_rng(0)
+    rows = [
+        {"label": 1.0 + n % 2, "a": float(a), "b": int(100 * b), "word": f"w{n % 9}", "text": f"some words, and {n}"}
+        for n, (a, b) in enumerate(rng.normal(size=(20_000, 2)))
+    ]
+    sound = [json.dumps(row) + "\n" for row in rows]
+    damaged = [*sound]
+    damaged[5_000], damaged[15_000] = "{\n", sound[15_000].replace('"label": 1.0', '"label": "other"')
+    paths = folder / "sound.jsonl", folder / "damaged.jsonl"
+    for path, lines in zip(paths, (sound, damaged)):
+        with open(path, "w") as file:
+            while file.tell() < size:
+                file.writelines(lines)
+    return paths
+
+
+def bench_json(folder: Path, quick: bool, repeat: int) -> Iterator[Row]:
+    for path in write_json(folder, 10_000_000 if quick else 140_000_000):
+        for cores, workers in (("one core", 0), ("both cores", 2)):
+            how = arrow_json.ReadOptions(use_threads=workers > 0, block_size=4 << 20)
+            contenders: dict[str, Any] = {
+                OURS: lambda path=path, workers=workers: parse(path, workers),
+                "pyarrow.json": lambda path=path, how=how: arrow_json.read_json(path, how),
+                "memory read": lambda path=path: glance(path),
+            }
+            if path.stem == "damaged":
+                del contenders["pyarrow.json"]  # which refuses the file
+            yield from with_speed(race(f"{path.name}, {cores}", contenders, repeat), path)
+
+
 def with_speed(row: Row, path: Path) -> Iterator[Row]:
     """A row of times, and the same as speeds."""
     yield row
@@ -111,6 +146,7 @@ def with_speed(row: Row, path: Path) -> Iterator[Row]:
 def bench(quick: bool, repeat: int) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         yield from bench_csv(Path(folder), quick, repeat)
+        yield from bench_json(Path(folder), quick, repeat)
         svmlight, vw, part = write(Path(folder), 10_000_000 if quick else 280_000_000)
         theirs = Part(lambda: load_svmlight_file(str(part)), os.path.getsize(svmlight) / os.path.getsize(part))
         for name, path in (("svmlight", svmlight), ("vw", vw)):

@@ -17,7 +17,7 @@ from pathlib import Path
 # From low to high. A name stands for the module or the whole package; a longer name beats a shorter one.
 LAYERS = {
     "compiler": "compiler",
-    "foundation": "errors threads model_file inert_text",
+    "foundation": "errors threads model_file inert_text byte_sizes",
     # theory is mathematics on plain arrays: it knows nothing of learners
     "theory": "theory",
     "engine": "engine",

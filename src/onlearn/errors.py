@@ -1,7 +1,7 @@
-"""``PlanError``: a parameter that cannot be, or that does not go with the data.
+"""``PlanError``: a parameter that cannot be, or that does not go with the data; ``ClusterError``.
 
-Messages name parameters as Python spells them, ``max_names=``. Other front ends spell them their own way: the command
-line says ``--max-names``.
+Messages of the first name parameters as Python spells them, ``max_names=``. Other front ends spell them their own way:
+the command line says ``--max-names``.
 """
 
 from __future__ import annotations
@@ -20,3 +20,7 @@ class PlanError(ValueError):
     def __init__(self, message: str, parameter: str | None = None) -> None:
         super().__init__(message if parameter is None else f"{parameter}: {message}")
         self.message, self.parameter = message, parameter
+
+
+class ClusterError(RuntimeError):
+    """What went wrong with a cluster, and not with the data; one sentence."""

@@ -11,7 +11,8 @@ from time import perf_counter
 import numpy as np
 import pytest
 
-from onlearn.data.sources import Source, Stream, blocks
+from onlearn.data.blocks import blocks
+from onlearn.data.sources import Source, Stream
 
 PATIENCE = 120  # seconds, on a busy machine that has to compile
 

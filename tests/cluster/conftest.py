@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from onlearn.cluster.connection import SILENT
+from onlearn.cluster.scheduler import SILENT
 
 
 @pytest.fixture(scope="session")

@@ -25,8 +25,10 @@ from sample_models import MESSAGES, trained
 pytest.importorskip("distributed")
 
 from onlearn.cluster import prediction, prediction_tasks
-from onlearn.cluster.connection import ClusterError, Connection, Task, connect
+from onlearn.cluster.connection import Connection, Task
 from onlearn.cluster.prediction import Shards, evaluate, predict
+from onlearn.cluster.scheduler import connect
+from onlearn.errors import ClusterError
 
 SOURCES = str(Path(onlearn.__file__).parents[1])
 ENVIRONMENT = {**os.environ, "PYTHONPATH": SOURCES}

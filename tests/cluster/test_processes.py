@@ -7,6 +7,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -20,10 +21,13 @@ import pytest
 
 import onlearn
 from cluster_examples import run_here, state_of, write_svmlight, write_table
-from onlearn.cluster.connection import ClusterError, Connection, Task, connect, refuse_other
+from onlearn.cluster import connection
+from onlearn.cluster.connection import Connection, Task, refuse_other, unable
 from onlearn.cluster.options import ClusterOptions
+from onlearn.cluster.scheduler import connect
 from onlearn.cluster.training import prepare
 from onlearn.cluster.versions import versions_here
+from onlearn.errors import ClusterError
 from onlearn.models.evaluation import evaluate
 
 distributed = pytest.importorskip("distributed")
@@ -32,8 +36,8 @@ ENOUGH = 120  # seconds for a command
 
 
 def run_on(client: Any, sources: Any, on_round: Callable[[Any], None] = lambda one: None, **options: Any) -> Any:
-    connection = client if isinstance(client, Connection) else Connection(client)
-    run = prepare(ClusterOptions(sources=sources, cluster="given", **options), connection)
+    connected = client if isinstance(client, Connection) else Connection(client)
+    run = prepare(ClusterOptions(sources=sources, cluster="given", **options), connected)
     run.on_round = on_round
     run.go()
     return run
@@ -90,12 +94,14 @@ def test_one_two_and_four_workers_with_kills_at_random_places(tmp_path: Path) ->
     path = write_svmlight(tmp_path / "rows.svm", 60_000)
     options = {"learner": "LogisticRegression(l2=0.0001)", "shards": 8, "rounds": 8, "lbfgs": 10}
     expected = state_of(run_here(path, **options).model)
-    rng, kills = random.Random(0), 0
+    rng, kills, wanted = random.Random(0), 0, {1: 7, 2: 14, 4: 20}
     for workers in (1, 2, 4):
-        with connect(f"local:{workers}") as connection:
-            client = connection.client
-            assert state_of(run_on(connection, path, **options).model) == expected
-            for _ in range(7):
+        with connect(f"local:{workers}") as connected:
+            client = connected.client
+            assert state_of(run_on(connected, path, **options).model) == expected
+            for _ in range(20):  # a run may be over before its worker is killed
+                if kills == wanted[workers]:
+                    break
                 over = threading.Event()
 
                 def kill(over: threading.Event = over, client: Any = client) -> None:
@@ -108,11 +114,11 @@ def test_one_two_and_four_workers_with_kills_at_random_places(tmp_path: Path) ->
 
                 thread = threading.Thread(target=kill)
                 thread.start()
-                found = run_on(connection, path, **options)
+                found = run_on(connected, path, **options)
                 over.set()
                 thread.join()
                 assert state_of(found.model) == expected
-    assert kills >= 15
+    assert kills == 20
 
 
 # ---------------------------------------------------------------------- collections
@@ -165,8 +171,6 @@ def test_collections_of_dask(cluster: Any) -> None:
 
 
 def test_workers_with_other_versions_are_refused(cluster: Any, rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from onlearn.cluster import connection
-
     there = versions_here()
     here = there._replace(packages={**there.packages, "numpy": "1.0"})
     with pytest.raises(ClusterError, match=r"tcp://a:1 has numpy \S+, and here it is 1\.0: install the same"):
@@ -191,6 +195,79 @@ def test_a_cluster_without_a_worker_is_told_in_time(rows: Path) -> None:
         assert time.monotonic() - began < 10
 
 
+def test_a_worker_with_other_versions_refuses_tasks(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one does that comes when the versions of the others have been checked."""
+    there = versions_here()
+    monkeypatch.setattr(connection, "versions_here", lambda: there._replace(python="3.1"))
+    leaves = [Task(n, len, ([],)) for n in range(2)]
+    for tasks in ([leaves[0]], [Task("sum", sum, (leaves,))]):
+        with pytest.raises(ClusterError, match=r"the worker tcp://\S+ has Python \S+, and here it is 3\.1: install"):
+            list(Connection(cluster).results(lambda: tasks, "a test"))  # noqa: B023
+
+
+def test_a_worker_without_onlearn_is_named(tmp_path: Path) -> None:
+    (tmp_path / "onlearn.py").write_text("raise ModuleNotFoundError(\"No module named 'onlearn'\")")
+    with distributed.LocalCluster(n_workers=0, dashboard_address=None, silence_logs=60) as made:
+        arguments = [sys.executable, "-m", "distributed.cli.dask_worker", made.scheduler_address, "--no-dashboard"]
+        with subprocess.Popen(
+            [*arguments, "--nworkers", "1", "--nthreads", "1", "--no-nanny"],
+            env={**os.environ, "PYTHONPATH": str(tmp_path)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        ) as process:  # fmt: skip
+            try:
+                with (
+                    connect(made.scheduler_address) as found,
+                    pytest.raises(ClusterError, match=r"the worker tcp://\S+ has no onlearn: install the same"),
+                ):
+                    found.check_versions()
+            finally:
+                process.kill()
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (Exception("ModuleNotFoundError(\"No module named 'onlearn'\")"), "has no onlearn"),
+        (AttributeError("no 'versions_here'"), "cannot compute with this onlearn (no 'versions_here')"),
+    ],
+)
+def test_what_a_worker_lacks_is_said(answer: Exception, told: str) -> None:
+    assert unable(answer) == told
+
+
+def test_what_answers_and_says_nothing_is_no_scheduler() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        began = time.monotonic()
+        with pytest.raises(ClusterError, match="there is no scheduler at tcp://127"):
+            connect(f"tcp://127.0.0.1:{silent.getsockname()[1]}", patience=0.5)
+        assert time.monotonic() - began < 20
+
+
+def test_a_scheduler_that_hangs_is_told_while_a_result_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hanging:
+        """A client whose scheduler answers nothing."""
+
+        status = "running"
+
+        def gather(self, futures: Any, **options: Any) -> Any:
+            time.sleep(30)
+
+    class Ended:
+        status = "finished"
+
+    monkeypatch.setattr(connection, "ANSWER", 0.5)
+    client: Any = Hanging()
+    client.scheduler_info = lambda n_workers: time.sleep(30)
+    with pytest.raises(ClusterError, match=r"the scheduler at .* does not answer"):
+        Connection(client, stall=25)._outcome(Ended(), "a test")
+
+
+def test_each_task_that_ends_is_progress(cluster: Any) -> None:
+    """All leaves of a tree of sums take longer than none of them may."""
+    leaves = [Task(n, time.sleep, (0.25,)) for n in range(16)]
+    ((_, count),) = Connection(cluster, stall=1).results(lambda: [Task(0, len, (leaves,))], "a test")
+    assert count == 16
+
+
 def test_a_task_that_hangs_is_told_in_time(cluster: Any) -> None:
     with pytest.raises(ClusterError, match=r"a test: no task ended for 1 s"):
         list(Connection(cluster, stall=1).results(lambda: [Task(0, time.sleep, (5,))], "a test"))
@@ -208,12 +285,12 @@ def test_a_scheduler_that_goes_is_told() -> None:
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
         address = process.stdout.readline().decode().strip()
-        with connect(address, patience=3) as connection:
-            assert connection.workers() == []
+        with connect(address, patience=3) as connected:
+            assert connected.workers() == []
             process.kill()
             process.wait()
             with pytest.raises(ClusterError, match=r"does not answer|is gone|had no worker"):
-                list(connection.results(lambda: [Task(0, len, ([],))], "a test"))
+                list(connected.results(lambda: [Task(0, len, ([],))], "a test"))
 
 
 @pytest.mark.parametrize(

@@ -25,11 +25,12 @@ import onlearn
 from cluster_contestants import ROWS, Failing, Killing, Summing, Waiting
 from onlearn.cli import run
 from onlearn.cluster import races
-from onlearn.cluster.connection import ClusterError, Connection
+from onlearn.cluster.connection import Connection
 from onlearn.cluster.options import ClusterOptions
 from onlearn.cluster.races import ClusterField, Part, Progress, advance
 from onlearn.cluster.tuned_run import ClusterTunedRun
 from onlearn.engine import registry
+from onlearn.errors import ClusterError
 from onlearn.models import file_race, training
 from onlearn.models.train_options import TrainOptions
 from onlearn.models.tuned_run import TunedRun

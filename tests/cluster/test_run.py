@@ -9,10 +9,11 @@ import pytest
 
 import onlearn
 from cluster_examples import HereConnection, prepared, run_here, state_of, write_svmlight, write_table
-from onlearn.cluster.connection import ClusterError
+from onlearn.cluster.connection import Worker
+from onlearn.cluster.run import NEEDED
 from onlearn.cluster.worker_memory import WorkerMemory
 from onlearn.data import DataError
-from onlearn.errors import PlanError
+from onlearn.errors import ClusterError, PlanError
 from onlearn.models.training import train as train_here
 
 LEARNERS = ["AveragedPerceptron", "PassiveAggressive", "LogisticRegression", "AROW", "LogisticRegression(l2=0.001)"]
@@ -308,6 +309,22 @@ def test_workers_too_small_for_the_model_are_told_before_learning(few: Path) -> 
     with pytest.raises(ClusterError, match=r"the worker here may use 10.0 kB of memory"):
         run.go()
     assert run.model.learner.n_seen_ == 0
+
+
+def test_threads_of_a_worker_share_its_memory(few: Path) -> None:
+    model = prepared(few, shards=3, rounds=1)
+    model.go()
+    needed = NEEDED * sum(array.nbytes for array in model.model.learner._pack()[1].values())
+    for threads in (1, 2):
+        connection = HereConnection(memory=needed)
+        connection.workers = lambda fresh=False, n=threads: [Worker("here", n, needed)]  # type: ignore[method-assign]
+        connection.wait_for_workers = connection.workers  # type: ignore[method-assign]
+        run = prepared(few, connection, shards=3, rounds=1)
+        if threads == 1:
+            run.go()
+        else:
+            with pytest.raises(ClusterError, match=r"in 2 threads takes about .* or one thread"):
+                run.go()
 
 
 def test_only_changed_weights_travel(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from onlearn.data import BadRows, DataError, load, read
 from onlearn.data.batch import NamedRows, Sentences
-from onlearn.data.formats import csv_cuts, csv_rows
+from onlearn.data.formats import csv_cuts
 from onlearn.data.shards import content, count_lines, cut, first_decisions, numbered
 from onlearn.data.sources import state_of
 from onlearn.engine.csr import CSR
@@ -254,13 +254,13 @@ quoted_text = st.text('ab1,"\n\n\r ', min_size=1, max_size=80).map(str.encode)
     count=counts,
     header=st.sampled_from([True, False, "auto"]),
     mark=st.sampled_from([b"", b"", b"\xef\xbb\xbf"]),
-    rules=st.sampled_from([{}, {}, {"TRIES": 1}, {"NEAR": 3}, {"LONGEST": 9}, {"LONGEST": 30, "NEAR": 2}]),
+    rules=st.sampled_from([{}, {}, {"TRIES": 1}, {"NEAR": 3}, {"max_line": 9}, {"max_line": 30, "NEAR": 2}]),
 )
 @example((b'1,2"\n' * 40, ",", 2), 8, False, b"", {})  # every quote may close a cell: rows are read
 @example((b'1,"a\n\n,b"\n' * 40, ",", 2), 8, False, b"", {})
 @example((b'1,""\n' * 40, ",", 2), 8, False, b"", {})
 @example((b'1,"open\n' + b"1,2\n" * 40, ",", 2), 8, False, b"", {})
-@example((b'1,"open\n' + b"1,2\n" * 40 + b'"\n', ",", 2), 8, False, b"", {"LONGEST": 50})
+@example((b'1,"open\n' + b"1,2\n" * 40 + b'"\n', ",", 2), 8, False, b"", {"max_line": 50})
 @example((b'1,"open\n' + b"1,2\n" * 40 + b'"\n', ",", 2), 8, False, b"", {})
 def test_csv(tmp_path_factory, table, count, header, mark, rules):
     """However quotes stand. A header and a few plain rows begin the file, so that all tables have columns."""
@@ -269,11 +269,12 @@ def test_csv(tmp_path_factory, table, count, header, mark, rules):
     start = [names, *([*"12"[: width - 1], "a"] for _ in range(3))]
     text = mark + "".join(delimiter.join(row) + "\n" for row in start).encode() + raw
     path = written(tmp_path_factory, "shard.csv", text)
-    options = {"target": -1, "labels": "optional", "delimiter": delimiter, "header": header}
+    how = {"delimiter": delimiter, "max_line": rules.get("max_line", "1MB")}
+    options = {"target": -1, "labels": "optional", "header": header, **how}
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in rules.items():
-            patch.setattr(csv_rows if name == "LONGEST" else csv_cuts, name, value)
-        check(path, count, {"delimiter": delimiter}, format="csv", **options)
+        for name in rules.keys() - {"max_line"}:
+            patch.setattr(csv_cuts, name, rules[name])
+        check(path, count, how, format="csv", **options)
 
 
 @given(raw=texts(st.sampled_from(["1\ta", '2\t"b"', '"3\tc', "4", "", '5\t"d e" f', '"6"\ta', 'x\t"'])), count=counts)

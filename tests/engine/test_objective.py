@@ -307,8 +307,9 @@ def test_scale_of_adagrad_leads_to_the_same_minimum_sooner():
         for descent in descents:
             run(descent, 40, tol=0.0)
         assert descents[0].value < descents[1].value
+    steepest = goal.begin(start, None).slope_size()
     run(descents[0], 1000, tol=0.0)
-    assert descents[0].slope_size() < 1e-6
+    assert descents[0].slope_size() < 1e-7 * steepest  # rounding of the values ends it
     assert scale_of(begun(X, y, geometry="additive").training) is None
     assert scale_of(learner.renewed().training) is None
 

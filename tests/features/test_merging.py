@@ -293,7 +293,7 @@ def facts_of(values):
     facts = np.zeros(4)
     values = np.array(values, np.float64)
     values.flags.writeable = False
-    update_facts(values, facts)
+    update_facts(values[None], facts[None])
     return facts[None]
 
 
@@ -316,7 +316,7 @@ def test_more_namespaces_than_a_batch_can_have():
     for prefixes in np.array_split([f"{n}^" for n in range(100_000)], 4):
         hashes, groups = rng.integers(0, 1 << 63, len(prefixes)).astype(np.uint64), np.arange(len(prefixes))
         rows = rows_of_names([["x"] * len(prefixes)])
-        rows = rows._replace(hashes=hashes, groups=groups.astype(np.uint16), prefixes=tuple(prefixes.tolist()))
+        rows = rows._replace(hashes=hashes, groups=groups.astype(np.uint32), prefixes=tuple(prefixes.tolist()))
         serial.learn(rows)
     np.testing.assert_array_equal(vocabulary.include(*serial.added(0)), np.arange(100_000))
     assert vocabulary.names() == serial.names()

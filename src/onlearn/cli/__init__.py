@@ -29,7 +29,7 @@ try:
         print_message,
         replace_closed_streams,
     )
-    from onlearn.errors import PlanError
+    from onlearn.errors import ClusterError, PlanError
 except KeyboardInterrupt:  # before anything has begun
     print("onlearn: stopped", file=sys.stderr)
     sys.exit(130)
@@ -184,7 +184,7 @@ def _print_error(error: Exception, command: str) -> int:
             text = f"{error.filename}: {error.strerror}" if error.filename else f"{error.strerror}"
         print_message(as_options(text))
         return 2
-    plain = text and type(error).__module__ == "onlearn.cluster.connection"  # by name: few commands import it
+    plain = text and isinstance(error, ClusterError)
     print_message(text if plain else f"{type(error).__name__}: {text}" if text else type(error).__name__)
     return 1
 

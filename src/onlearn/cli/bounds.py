@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from onlearn.cli.options import Data, Format, Json, MaxBad, Quiet, Report, Strict, print_bad_rows
+from onlearn.cli.options import Data, Format, Json, MaxBad, MaxLine, Quiet, Report, Strict, print_bad_rows
 from onlearn.cli.reporting import check_report, evidence_of, write_report
 from onlearn.cli.terminal import echo_json, group, output, print_message
 from onlearn.models.train_options import MAX_BAD, TrainOptions
@@ -337,6 +337,7 @@ def recommend(
     format: Format = None,
     max_bad: MaxBad = MAX_BAD,
     strict: Strict = False,
+    max_line: MaxLine = None,
     report_file: Report = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -357,7 +358,9 @@ def recommend(
     from onlearn.models.labelled_matrix import read_labelled_matrix
 
     check_report(report_file, *data)
-    options = TrainOptions(sources=[*data], target=target, format=format, strict=strict, max_bad=max_bad)
+    options = TrainOptions(
+        sources=[*data], target=target, format=format, strict=strict, max_bad=max_bad, max_line=max_line
+    )
     rows = read_labelled_matrix(options)
     if not quiet:
         print_bad_rows(rows.bad)

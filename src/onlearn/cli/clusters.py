@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 @contextmanager
 def connected(name: str, patience: float, silent: bool) -> Iterator[Any]:
     """A connection to a cluster by its name, told in a line unless ``silent``."""
-    from onlearn.cluster.connection import ClusterError, connect
+    from onlearn.cluster.scheduler import connect
+    from onlearn.errors import ClusterError
 
     try:
         connecting = connect(name, patience=patience)

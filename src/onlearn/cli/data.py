@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from onlearn.cli.options import Data, Format, Json, Quiet
+from onlearn.cli.options import Data, Format, Json, MaxLine, Quiet, line_limit
 from onlearn.cli.terminal import as_options, echo_json, group, index_range, print_message
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def describe(
         bool | None,
         typer.Option("--header/--no-header", help="Whether a CSV file begins with names; guessed by default."),
     ] = None,
+    max_line: MaxLine = None,
     json: Json = False,
 ) -> None:
     """Show what is in the data: rows, columns, labels, and what looks wrong.
@@ -107,6 +108,8 @@ def describe(
         raise typer.BadParameter("it is for --task multilabel", param_hint="--label-separator")
     options: dict[str, Any] = dict(format=format, target=target, header="auto" if header is None else header)
     options["label_separator"] = label_separator
+    if max_line is not None:
+        options["max_line"] = line_limit(max_line)
     with read(data, task=task, labels="optional", bad=bad, **options) as reader:
         report = described(reader)
     for key in ("notes", "problems"):
@@ -356,20 +359,14 @@ def _openml(what: DataSet, number: int) -> Iterator[tuple[str, bytes]]:
 
 def _as_svmlight(X: Any, y: np.ndarray) -> bytes:
     """Lines of an svmlight file, with features numbered from 1."""
+    from onlearn.engine.number_names import label_name
+
     lines = []
     for row in range(X.shape[0]):
         here = slice(X.indptr[row], X.indptr[row + 1])
         pairs = sorted(zip(X.indices[here].tolist(), X.data[here].tolist()))
-        lines.append(" ".join([_written(y[row]), *(f"{k + 1}:{_written(value)}" for k, value in pairs)]))
+        lines.append(" ".join([label_name(y[row]), *(f"{k + 1}:{label_name(value)}" for k, value in pairs)]))
     return ("\n".join(lines) + "\n").encode()
-
-
-def _written(value: Any) -> str:
-    """A label or a number; whole numbers have no decimal point."""
-    import numpy as np
-
-    value = value.item() if isinstance(value, np.generic) else value
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _as_csv(bunch: Any) -> bytes:
@@ -378,12 +375,13 @@ def _as_csv(bunch: Any) -> bytes:
     from pyarrow import csv as arrow_csv
 
     from onlearn.data.table_roles import TARGETS
+    from onlearn.engine.number_names import label_name
 
     target = bunch.target_names[0] if bunch.target_names else "label"
     target = target if target.lower() in TARGETS else "label"
     names = [f"{name}_" if name.lower() in TARGETS else name for name in bunch.feature_names]
     columns = [_column(bunch.data[:, k], bunch.categories.get(name)) for k, name in enumerate(bunch.feature_names)]
-    columns.append(pa.array([None if value is None else _written(value) for value in bunch.target], pa.string()))
+    columns.append(pa.array([None if value is None else label_name(value) for value in bunch.target], pa.string()))
     table = pa.table(columns, names=[str(k) for k in range(len(columns))])
     head = io.StringIO()
     csv.writer(head, lineterminator="\n").writerow([*names, target])

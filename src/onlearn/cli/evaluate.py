@@ -16,6 +16,7 @@ from onlearn.cli.options import (
     Format,
     Json,
     MaxBad,
+    MaxLine,
     ModelFile,
     Patience,
     Positive,
@@ -28,6 +29,7 @@ from onlearn.cli.options import (
     as_data_error,
     bad_rows_of,
     batches,
+    line_limit,
     only_taggers,
     reading,
     set_threshold,
@@ -60,6 +62,7 @@ def evaluate(
     bad_rows: BadRowsFile = None,
     max_bad: MaxBad = MAX_BAD,
     strict: Strict = False,
+    max_line: MaxLine = None,
     cluster: Cluster = None,
     shards: ShardCount = None,
     patience: Patience = None,
@@ -93,7 +96,7 @@ def evaluate(
         tagging.refuse(threshold=threshold, positive=positive, best_threshold=best_threshold, cluster=cluster)
         return tagging.evaluate(
             tagger, data, column, target, unconstrained, json, report_file, quiet,
-            format=format, bad_rows=bad_rows, max_bad=max_bad, strict=strict,
+            format=format, bad_rows=bad_rows, max_bad=max_bad, strict=strict, max_line=max_line,
         )  # fmt: skip
     only_taggers(unconstrained=unconstrained, column=column)
     from onlearn.models import open_model
@@ -110,13 +113,19 @@ def evaluate(
         from onlearn.cluster.prediction import Shards, add_shards
 
         bad = bad_rows_of(bad_rows, max_bad, strict)
-        over = Shards(opened, data, count=shards, bad=bad, format=format, target=target)
+        over = Shards(opened, data, count=shards, bad=bad, format=format, max_line=line_limit(max_line), target=target)
         with over_shards(over, cluster, patience, quiet, silent=quiet) as connection:
             add_shards(over, connection, evaluation, evidence)
         names = over.names
     else:
         options: dict[str, Any] = dict(
-            format=format, target=target, bad_rows=bad_rows, max_bad=max_bad, strict=strict, quiet=quiet
+            format=format,
+            target=target,
+            bad_rows=bad_rows,
+            max_bad=max_bad,
+            strict=strict,
+            max_line=max_line,
+            quiet=quiet,
         )
         with reading(opened, data, **options) as reader:
             _add_rows(reader, opened, evaluation, evidence, quiet, target)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onlearn.cli.terminal import option_name, print_message, progress_of
+from onlearn.cli.terminal import as_options, option_name, print_message, progress_of
 from onlearn.cluster.options import ClusterOptions
-from onlearn.models.train_options import MAX_BAD, About, about, keep_apart, part
+from onlearn.models.train_options import MAX_BAD, About, about, keep_apart, longest_line, part
 
 if TYPE_CHECKING:
     from onlearn.data import BadRows, Batch, Reader
@@ -41,6 +41,7 @@ Column = Annotated[
 BadRowsFile = Annotated[str | None, typer.Option(metavar="FILE", help="Write rows that cannot be read to this file.")]
 MaxBad = Annotated[str, typer.Option(metavar="SHARE", help="The part of the rows that may be bad, such as 5% or 0.05.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first row that cannot be read.")]
+MaxLine = Annotated[str | None, typer.Option(metavar="SIZE", help=about("max_line").help)]
 Unconstrained = Annotated[
     bool, typer.Option("--unconstrained", help="Of taggers: also predict spans that their scheme does not allow.")
 ]
@@ -140,6 +141,7 @@ def reading(
     bad_rows: str | None = None,
     max_bad: str = MAX_BAD,
     strict: bool = False,
+    max_line: str | None = None,
     quiet: bool = False,
     live: bool = False,
 ) -> Iterator[Reader]:
@@ -147,7 +149,7 @@ def reading(
 
     ``live`` reads a pipe while it is written: rows are read as soon as their lines are complete.
     """
-    given = {"format": format, "target": target, "id": id}
+    given = {"format": format, "target": target, "id": id, "max_line": line_limit(max_line)}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     options["weight"] = None  # for learning only, and new data may lack it
     bad = bad_rows_of(bad_rows, max_bad, strict)
@@ -157,6 +159,11 @@ def reading(
         yield reader
     if not quiet:
         print_bad_rows(bad)
+
+
+def line_limit(given: str | None) -> int | None:
+    """The most bytes of a line, if they are given."""
+    return None if given is None else longest_line(given)
 
 
 def bad_rows_of(path: str | None, max_bad: str, strict: bool) -> BadRows:
@@ -214,4 +221,4 @@ def print_bad_rows(bad: BadRows) -> None:
         first, *rest = bad.summary().splitlines()
         print_message(first)
         for line in rest:
-            print(line, file=sys.stderr)
+            print(as_options(line), file=sys.stderr)

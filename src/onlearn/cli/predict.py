@@ -15,6 +15,7 @@ from onlearn.cli.options import (
     DecisionThreshold,
     Format,
     MaxBad,
+    MaxLine,
     ModelFile,
     Patience,
     Positive,
@@ -25,6 +26,7 @@ from onlearn.cli.options import (
     as_data_error,
     bad_rows_of,
     batches,
+    line_limit,
     only_taggers,
     reading,
     set_threshold,
@@ -60,6 +62,7 @@ def predict(
     bad_rows: BadRowsFile = None,
     max_bad: MaxBad = MAX_BAD,
     strict: Strict = False,
+    max_line: MaxLine = None,
     cluster: Cluster = None,
     shards: ShardCount = None,
     patience: Patience = None,
@@ -92,7 +95,7 @@ def predict(
         refuse(scores=scores, id=id, top=top, threshold=threshold, positive=positive, cluster=cluster)
         return tagging.predict(
             model, tagger, data, output, proba, format_out, unconstrained, quiet,
-            format=format, bad_rows=bad_rows, max_bad=max_bad, strict=strict,
+            format=format, bad_rows=bad_rows, max_bad=max_bad, strict=strict, max_line=max_line,
         )  # fmt: skip
     only_taggers(unconstrained=unconstrained)
     from onlearn.models.evaluation import usable_rows
@@ -109,7 +112,7 @@ def predict(
 
         WRITERS[form](opened)  # refuses labels that it cannot write
         bad = bad_rows_of(bad_rows, max_bad, strict)
-        over = Shards(opened, data, count=shards, bad=bad, format=format, id=id)
+        over = Shards(opened, data, count=shards, bad=bad, format=format, max_line=line_limit(max_line), id=id)
         silent = quiet or (output is None and sys.stdout.isatty())
         with written(output, model, *over.names) as file, over_shards(over, cluster, patience, quiet, silent) as client:
             for lines in predicted(over, client, Output(form, scores=scores, proba=proba, top=top)):
@@ -117,7 +120,9 @@ def predict(
                 if output is None:
                     sys.stdout.flush()
         return
-    options: dict[str, Any] = dict(format=format, id=id, bad_rows=bad_rows, max_bad=max_bad, strict=strict, quiet=quiet)
+    options: dict[str, Any] = dict(
+        format=format, id=id, bad_rows=bad_rows, max_bad=max_bad, strict=strict, max_line=max_line, quiet=quiet
+    )
     options["live"] = output is None  # a file appears only when it is whole
     with reading(opened, data, **options) as reader:
         files = [source.name for source in reader.sources]

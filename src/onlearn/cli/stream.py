@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from onlearn.cli.options import BadRowsFile, Data, Format, MaxBad, Quiet, Strict, print_bad_rows
+from onlearn.cli.options import BadRowsFile, Data, Format, MaxBad, MaxLine, Quiet, Strict, line_limit, print_bad_rows
 from onlearn.cli.terminal import Stopped, announce_compiling, echo_json, print_message
 from onlearn.errors import PlanError
 from onlearn.models.train_options import MAX_BAD, check_output, keep_apart, part
@@ -62,6 +62,7 @@ def stream(
     bad_rows: BadRowsFile = None,
     max_bad: MaxBad = MAX_BAD,
     strict: Strict = False,
+    max_line: MaxLine = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -87,7 +88,7 @@ def stream(
         keep_apart(bad_rows, *data, output, *([] if resume is None else [resume]), parameter="bad_rows")
     announce_compiling(quiet)
     bad = BadRows(bad_rows, part(max_bad, "max_bad", whole=True), strict)
-    given = {"target": target, "format": format, "bad": bad}
+    given = {"target": target, "format": format, "max_line": line_limit(max_line), "bad": bad}
     reading: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     model = _model(resume, task)
     # On a terminal that shows the records, these are the progress.

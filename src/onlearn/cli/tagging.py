@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from onlearn.cli.options import LARGE, print_bad_rows
+from onlearn.cli.options import LARGE, line_limit, print_bad_rows
 from onlearn.cli.reporting import evidence_of, note_tag_run, note_tagger, recorded, write_report
 from onlearn.cli.terminal import (
     Stopped,
@@ -181,14 +181,14 @@ def print_unknown(report: dict[str, Any], labels: list[str]) -> None:
 @contextmanager
 def reading(
     tagger: Tagger, sources: list[str], format: str | None, target: str | None, bad_rows: str | None, max_bad: str,
-    strict: bool, quiet: bool, **how: Any,
+    strict: bool, max_line: str | None, quiet: bool, **how: Any,
 ) -> Iterator[Reader]:  # fmt: skip
     """Read sentences by the options, and as ``how`` says to ``Tagger.read``; bad ones are reported at the end."""
     from onlearn.data import BadRows
 
     if strict and max_bad != MAX_BAD:
         raise typer.BadParameter("--strict stops at the first bad row, so --max-bad has no use with it")
-    given = {"format": format, "target": target}
+    given = {"format": format, "target": target, "max_line": line_limit(max_line)}
     asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     bad = BadRows(bad_rows, part(max_bad, "max_bad", whole=True), strict)
     with tagger.read(sources, bad=bad, block_size=LARGE, **how, **asked) as reader:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 _HOMES = {
-    "ClusterError": "onlearn.cluster.connection",
-    "connect": "onlearn.cluster.connection",
+    "ClusterError": "onlearn.errors",
+    "connect": "onlearn.cluster.scheduler",
     "evaluate": "onlearn.cluster.prediction",
     "fit": "onlearn.cluster.training",
     "predict": "onlearn.cluster.prediction",
@@ -19,9 +19,10 @@ _HOMES = {
 __all__ = ["ClusterError", "connect", "evaluate", "fit", "predict", "train"]
 
 if TYPE_CHECKING:
-    from onlearn.cluster.connection import ClusterError, connect
     from onlearn.cluster.prediction import evaluate, predict
+    from onlearn.cluster.scheduler import connect
     from onlearn.cluster.training import fit, train
+    from onlearn.errors import ClusterError
 
 
 def __getattr__(name: str) -> Any:

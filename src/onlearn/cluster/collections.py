@@ -15,10 +15,11 @@ from onlearn.data.bad_rows import Bad
 from onlearn.data.batch import as_parsed, rows_at, rows_in
 from onlearn.data.table_roles import flat, usual_target
 from onlearn.engine.csr import CSR
+from onlearn.engine.number_names import label_name
 from onlearn.engine.spec import did_you_mean
 from onlearn.errors import PlanError
 from onlearn.features.tables import as_source
-from onlearn.models.model import as_in_files, as_written
+from onlearn.models.model import as_in_files
 
 if TYPE_CHECKING:
     from onlearn.cluster.connection import Connection
@@ -110,7 +111,7 @@ def batches_of(part: Any, name: str, columns: Columns, task: str, extractors: An
     if task == "regress":
         whole = Batch(rows, np.asarray(labels, dtype=np.float64), weight, file=name, lines=fit + 1)
     else:
-        written = [one if isinstance(one, str) else as_written(one) for one in labels.tolist()]
+        written = [one if isinstance(one, str) else label_name(one) for one in labels.tolist()]
         places = {label: n for n, label in enumerate(dict.fromkeys(written))}
         codes = np.array([places[one] for one in written], dtype=np.int64)
         whole = Batch(rows, None, weight, file=name, lines=fit + 1, codes=codes, label_names=list(places))

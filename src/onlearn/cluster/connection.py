@@ -2,24 +2,24 @@
 
 A call to the scheduler has ``ANSWER`` seconds, a cluster without a worker ``patience`` seconds to get one, and tasks of
 which none ends ``stall`` seconds. Whatever is too late ends the run with a ``ClusterError``.
+
+A task says what it must be computed with (``Checked``), so a worker that comes later, with other packages, refuses it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import logging
-import os
 import queue
-import re
 import threading
 import time
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
 from onlearn.cluster.versions import Versions, differing, processors, versions_here
-from onlearn.errors import PlanError
+from onlearn.errors import ClusterError
 
 T = TypeVar("T")
 
@@ -32,14 +32,7 @@ COUNT = 2.0  # seconds between two counts of the workers
 RETRIES = 2  # of a task that raises what no data explain, such as an error of an object store
 SETTLE = 1.0  # seconds until the scheduler has noticed which workers are gone
 LOSSES = 20  # times in a row that tasks may lose what they share
-LOCAL = re.compile(r"local(?::(\d+))?")
-MOST_LOCAL = 256  # processes
-SILENT = logging.CRITICAL + 1  # a level of logs that nothing has
-SHARE_OF_MEMORY = 0.9  # of the machine's memory, for local workers
-
-
-class ClusterError(RuntimeError):
-    """What went wrong with the cluster, and not with the data; one sentence."""
+SAME = "install the same everywhere"
 
 
 class WorkersLostError(ClusterError):
@@ -73,6 +66,32 @@ class Refused(NamedTuple):
     error: Exception
 
 
+def first_refused(arguments: Sequence[Any]) -> Refused | None:
+    """The first error among the arguments of a task, or in a list among them: it is the task's result, too."""
+    for one in arguments:
+        for part in one if isinstance(one, list) else [one]:
+            if isinstance(part, Refused):
+                return part
+    return None
+
+
+class Checked(NamedTuple):
+    """A function of tasks that is called only by what has the same versions as the client, ``expected``."""
+
+    function: Callable[..., Any]
+    expected: Versions
+
+    def __call__(self, *arguments: Any) -> Any:
+        """What the function returns; ``Refused`` if this is not the place for it, or if an argument is."""
+        from distributed import get_worker
+
+        if (refused := first_refused(arguments)) is not None:
+            return refused
+        if (why := differing(self.expected, versions_here())) is not None:
+            return Refused(other_versions(str(get_worker().address), why))
+        return self.function(*arguments)
+
+
 class Connection:
     """A connected client of Dask's."""
 
@@ -87,6 +106,7 @@ class Connection:
         self.revive: Callable[[], None] = lambda: None  # called while there is no worker
         self._workers: list[Worker] = []
         self._counted: float = float("-inf")  # when the workers were counted
+        self._address: str = "an unknown address"
 
     def __enter__(self) -> Connection:
         return self
@@ -103,9 +123,10 @@ class Connection:
 
     @property
     def address(self) -> str:
-        """The address of the scheduler."""
+        """The address of the scheduler, as far as it was ever known."""
         scheduler = getattr(self.client, "scheduler", None)
-        return str(getattr(scheduler, "address", "an unknown address"))
+        self._address = str(getattr(scheduler, "address", self._address))
+        return self._address
 
     @property
     def dashboard(self) -> str | None:
@@ -144,21 +165,19 @@ class Connection:
     def check_versions(self) -> list[str]:
         """Refuse workers with other packages than here; returns a note if their processors differ."""
         self.wait_for_workers()
-        told = self._ask(lambda: self.client.run(versions_here, on_error="return"), self.patience + ANSWER)
+        told = self._ask(lambda: self.client.run(versions_here, on_error="return"), self.patience)
         found: list[tuple[str, Versions]] = []
+        alive = {one.address for one in self.workers(fresh=True)}
         for address, answer in sorted(told.items()):
-            if isinstance(answer, ImportError):
-                raise ClusterError(f"the worker {address} has no onlearn: install the same everywhere")
-            if isinstance(answer, Versions):  # else it has gone meanwhile
+            if isinstance(answer, Versions):
                 found.append((address, answer))
+            elif address in alive:  # else it has gone meanwhile
+                raise ClusterError(f"the worker {address} {unable(answer)}: {SAME}")
         return refuse_other(versions_here(), found)
 
     def tell_workers(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Have every worker call a function, some time; nobody waits for it."""
-        from distributed import fire_and_forget
-
-        for one in self._workers:
-            fire_and_forget(self.client.submit(function, *arguments, workers=[one.address], pure=False))
+        """Have every worker call a function; what it returns, and whether there is still a worker, does not matter."""
+        self._aside(lambda: self.client.run(function, *arguments, wait=False, on_error="ignore"))
 
     # ------------------------------------------------------------------ what is shared
 
@@ -213,8 +232,8 @@ class Connection:
         made: list[Any] = []  # all futures, so that none is forgotten while others depend on it
         try:
             for task in tasks:
-                future = self._submit(task, made)
-                waiting[future.key] = task.key
+                waiting[self._submit(task, made).key] = task.key
+            for future in made:  # any that ends is progress
                 future.add_done_callback(ended.put)
             began, lonely = time.monotonic(), None
             while waiting:
@@ -226,34 +245,43 @@ class Connection:
                     if time.monotonic() - began > self.stall:
                         raise ClusterError(f"{what}: no task ended for {self.stall:g} s") from None
                     continue
-                if future.key not in waiting:
-                    continue
-                result = self._outcome(future, what)
                 began, lonely = time.monotonic(), None
-                yield waiting.pop(future.key), result
-                self._look()
+                if future.key in waiting:
+                    result = self._outcome(future, what)
+                    yield waiting.pop(future.key), result
+                    began = time.monotonic()
+                    self._look()
         finally:
             if waiting:
-                self._abandon(made)
+                self._cancel(made)
 
-    def _abandon(self, futures: list[Any]) -> None:
-        """Cancel what has not ended; a scheduler that does not answer is not waited for."""
+    def _cancel(self, futures: list[Any]) -> None:
+        """Cancel what has not ended."""
+        if futures:
+            self._aside(lambda: self.client.cancel(futures, force=True))
 
-        def cancel() -> None:
+    def _aside(self, call: Callable[[], Any]) -> None:
+        """Call what ends a run; a scheduler that does not answer is not waited for, and errors do not matter."""
+
+        def attempt() -> None:
             with contextlib.suppress(Exception):
-                self.client.cancel(futures, force=True)
+                call()
 
-        thread = threading.Thread(target=cancel, name="onlearn-cluster", daemon=True)
+        thread = threading.Thread(target=attempt, name="onlearn-cluster", daemon=True)
         thread.start()
         thread.join(ENDING)
 
     def _submit(self, task: Task, made: list[Any]) -> Any:
         """The future of a task, after those of the tasks among its arguments."""
-        arguments = [self._argument(one, made) for one in task.arguments]
-        near = {} if task.near is None else {"workers": [task.near], "allow_other_workers": True}
-        future = self.client.submit(task.function, *arguments, pure=False, retries=RETRIES, **near)
+        future = self.submit(task.function, *(self._argument(one, made) for one in task.arguments), near=task.near)
         made.append(future)
         return future
+
+    def submit(self, function: Callable[..., Any], *arguments: Any, near: str | None = None) -> Any:
+        """The future of a call on a worker that computes with the same versions as this process."""
+        where = {} if near is None else {"workers": [near], "allow_other_workers": True}
+        checked = Checked(function, versions_here())
+        return self.client.submit(checked, *arguments, pure=False, retries=RETRIES, key=key_of(function), **where)
 
     def _argument(self, one: Any, made: list[Any]) -> Any:
         if isinstance(one, Task):
@@ -299,7 +327,7 @@ class Connection:
                         raise ClusterError(
                             f"{what}: all workers were lost {LOSSES} times, and with them what they share"
                         ) from None
-                    self._cancel(under_way)
+                    self._cancel([future for _, future in under_way])
                     self._pause(SETTLE)
                     under_way = deque((key, submit(key)) for key, _ in under_way)
                     continue
@@ -309,7 +337,7 @@ class Connection:
                 yield key, result
                 self._look()
         finally:
-            self._cancel(under_way)
+            self._cancel([future for _, future in under_way])
 
     def _wait(self, future: Any, ended: queue.SimpleQueue[None], what: str) -> None:
         """Wait for the end of a task; ``ended`` tells of any that has ended, so that there is progress."""
@@ -324,18 +352,19 @@ class Connection:
                 if time.monotonic() - began > self.stall:
                     raise ClusterError(f"{what}: no task ended for {self.stall:g} s") from None
 
-    def _cancel(self, under_way: deque[tuple[Any, Any]]) -> None:
-        if under_way:
-            with contextlib.suppress(Exception):
-                self.client.cancel([future for _, future in under_way], force=True)
-
     def _outcome(self, future: Any, what: str) -> Any:
         """The result of a future that has ended, brought here past the scheduler."""
         if future.status == "finished":
             try:
                 (result,) = self._within(
-                    lambda: self.client.gather([future], direct=True), self.stall, lambda: future.status != "finished"
+                    lambda: self.client.gather([future], direct=True),
+                    self.stall,
+                    lambda: future.status != "finished" or not self.workers(),
                 )
+            except TimeoutError as error:
+                if future.status == "finished" and self.workers():
+                    raise ClusterError(f"{what}: a result could not be had for {self.stall:g} s") from error
+                raise LostError from error
             except (OSError, KeyError) as error:
                 raise LostError from error
             except Exception as error:
@@ -357,39 +386,15 @@ class Connection:
 
     # ------------------------------------------------------------------ deadlines
 
-    def _ask(self, call: Callable[[], T], seconds: float = ANSWER) -> T:
-        """The scheduler's answer to a call."""
+    def _ask(self, call: Callable[[], T], more: float = 0.0) -> T:
+        """The scheduler's answer to a call, which may take ``more`` seconds than others."""
         try:
-            return self._within(call, seconds, lambda: getattr(self.client, "status", "running") == "closed")
+            return self._within(call, ANSWER + more, lambda: getattr(self.client, "status", "running") == "closed")
         except TimeoutError:
             raise ClusterError(f"the scheduler at {self.address} does not answer") from None
 
     def _within(self, call: Callable[[], T], seconds: float, hopeless: Callable[[], bool]) -> T:
-        """The result of a call that may wait; a ``TimeoutError`` after so many seconds, or once that is ``hopeless``.
-
-        The call runs in a thread, which is left alone if it comes to nothing.
-        """
-        answer: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
-
-        def ask() -> None:
-            try:
-                answer.put((True, call()))
-            except BaseException as error:  # raised below, in the thread that waits
-                answer.put((False, error))
-
-        threading.Thread(target=ask, name="onlearn-cluster", daemon=True).start()
-        late = time.monotonic() + seconds
-        while True:
-            try:
-                fine, result = answer.get(timeout=LOOK)
-                break
-            except queue.Empty:
-                self._look()
-                if hopeless() or time.monotonic() > late:
-                    raise TimeoutError("there was no answer") from None
-        if fine:
-            return result
-        raise result
+        return within(call, seconds, hopeless, self._look)
 
     def _look(self) -> None:
         if self.interrupted():
@@ -413,88 +418,60 @@ class Connection:
         return now if since is None else since
 
 
+def within(
+    call: Callable[[], T], seconds: float, hopeless: Callable[[], bool] = bool, look: Callable[[], None] = lambda: None
+) -> T:
+    """The result of a call that may wait; a ``TimeoutError`` after so many seconds, or once that is ``hopeless``.
+
+    The call runs in a thread, which is left alone if it comes to nothing; ``look`` may raise meanwhile.
+    """
+    answer: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
+
+    def ask() -> None:
+        try:
+            answer.put((True, call()))
+        except BaseException as error:  # raised below, in the thread that waits
+            answer.put((False, error))
+
+    threading.Thread(target=ask, name="onlearn-cluster", daemon=True).start()
+    late = time.monotonic() + seconds
+    while True:
+        try:
+            fine, result = answer.get(timeout=LOOK)
+            break
+        except queue.Empty:
+            look()
+            if hopeless() or time.monotonic() > late:
+                raise TimeoutError("there was no answer") from None
+    if fine:
+        return result
+    raise result
+
+
+def key_of(function: Callable[..., Any]) -> str:
+    """A key for a call of a function, by which Dask's dashboard names it."""
+    return f"{function.__name__}-{uuid.uuid4().hex}"
+
+
+def unable(error: Any) -> str:
+    """What is wrong with a worker that cannot load onlearn, as the end of a sentence about it."""
+    told = one_line(error) if isinstance(error, BaseException) else str(error)
+    return "has no onlearn" if "No module named 'onlearn'" in told else f"cannot compute with this onlearn ({told})"
+
+
+def other_versions(address: str, why: str) -> ClusterError:
+    """The error about a worker with other versions than here."""
+    return ClusterError(f"the worker {address} {why}: {SAME}")
+
+
 def refuse_other(here: Versions, workers: list[tuple[str, Versions]]) -> list[str]:
     """Refuse workers with other packages than here; a note if their processors differ."""
     for address, there in workers:
         if (why := differing(here, there)) is not None:
-            raise ClusterError(f"the worker {address} {why}: install the same everywhere")
+            raise other_versions(address, why)
     return processors([here, *(there for _, there in workers)])
 
 
 def one_line(error: BaseException | None) -> str:
     """The message of an error in one line; its kind if there is none."""
     return " ".join(str(error).split()) or type(error).__name__
-
-
-# ---------------------------------------------------------------------- connecting
-
-
-def connect(given: Any, *, patience: float = PATIENCE, stall: float = STALL) -> Connection:
-    """A connection to a client of Dask's, to the address of a scheduler, or to ``local:N`` processes started here.
-
-    Without a number there is a process for each processor. What ends with .json is taken for a scheduler file.
-    """
-    try:
-        import distributed
-    except ImportError:
-        raise PlanError("a cluster needs Dask: pip install 'onlearn[cluster]'", "cluster") from None
-    limits: dict[str, Any] = {"patience": patience, "stall": stall}
-    if not isinstance(given, (str, os.PathLike)):
-        if not all(hasattr(given, name) for name in ("submit", "scatter", "gather")):
-            raise PlanError(f"a client of Dask's, or an address, is needed, not {given!r}", "cluster")
-        if getattr(given, "asynchronous", False):
-            raise PlanError("the client is asynchronous: give one that is not", "cluster")
-        return Connection(given, **limits)
-    name = os.fspath(given)
-    local = LOCAL.fullmatch(name)
-    if local is not None:
-        return _start_local(int(local[1] or 0), limits)
-    if name.endswith(".json"):
-        if not os.path.isfile(name):
-            raise PlanError(f"there is no scheduler file {name}", "cluster")
-        where: dict[str, Any] = {"scheduler_file": name}
-    elif "://" in name or re.fullmatch(r"[\w.-]+:\d+", name):
-        where = {"address": name}
-    else:
-        raise PlanError(f"{name!r} is no cluster: name one as local:4 or tcp://host:8786", "cluster")
-    _quiet()
-    try:
-        client = distributed.Client(**where, timeout=min(ANSWER, patience), set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise ClusterError(f"there is no scheduler at {name}: {one_line(error)}") from None
-    return Connection(client, [client], **limits)
-
-
-def _start_local(number: int, limits: dict[str, float]) -> Connection:
-    import distributed
-    from distributed.system import MEMORY_LIMIT
-
-    from onlearn.threads import cores
-
-    number = number or cores()
-    if number > MOST_LOCAL:
-        raise PlanError(f"{number} processes are more than {MOST_LOCAL}: name a scheduler", "cluster")
-    _quiet()
-    try:
-        cluster = distributed.LocalCluster(
-            n_workers=number,
-            threads_per_worker=1,
-            processes=True,
-            memory_limit=int(SHARE_OF_MEMORY * MEMORY_LIMIT / number),
-            dashboard_address="127.0.0.1:0",  # any port that is free
-            silence_logs=SILENT,
-            preload=["onlearn.cluster.local_worker"],
-        )
-        client = distributed.Client(cluster, set_as_default=False)
-    except (OSError, TimeoutError, RuntimeError) as error:
-        raise ClusterError(f"{number} local worker processes cannot be started: {one_line(error)}") from None
-    made = Connection(client, [client, cluster], **limits)
-    # Dask gives a local worker up that ends twice within some seconds.
-    made.revive = lambda: cluster.scale(number)
-    return made
-
-
-def _quiet() -> None:
-    """Dask logs each worker and client that ends, with a traceback; what matters of it is told in a sentence."""
-    for name in ("distributed", "tornado.application"):
-        logging.getLogger(name).setLevel(SILENT)

@@ -16,9 +16,10 @@ from typing import Any
 from onlearn import data
 from onlearn.cluster import prediction_tasks as tasks
 from onlearn.cluster.collections import is_collection
-from onlearn.cluster.connection import PATIENCE, Connection, Task, connect
+from onlearn.cluster.connection import PATIENCE, Connection, Task
 from onlearn.cluster.prediction_tasks import Job, Output, Part
 from onlearn.cluster.rounds import Shared
+from onlearn.cluster.scheduler import connect
 from onlearn.data import BadRows, DataError
 from onlearn.data.shards import cut, first_decisions
 from onlearn.data.sources import Source, sources
@@ -53,6 +54,7 @@ class Shards:
         count: int | None = None,
         bad: BadRows | None = None,
         format: str | None = None,
+        max_line: int | None = None,
         **columns: Any,
     ) -> None:
         if is_collection(named):
@@ -64,12 +66,12 @@ class Shards:
         self.rows: int = 0  # good and bad, of the shards that are done
         self.bytes_read: int = 0
         self.advance: Callable[[int, int], None] = lambda bytes_read, rows: None  # told after each shard
-        given = {"format": format, **columns}
+        given = {"format": format, "max_line": max_line, **columns}
         options = {name: value for name, value in given.items() if value is not None}
         # The weight is for learning only, and new data may lack it.
         self.reading: dict[str, Any] = model.reading_options(**options, weight=None, block_size=BLOCK)
         self.files: list[Source] = sources(named)
-        how = {name: self.reading[name] for name in ("format", "delimiter") if name in self.reading}
+        how = {name: self.reading[name] for name in ("format", "delimiter", "max_line") if name in self.reading}
         count = count or usual_shards(sum(one.size or 0 for one in self.files))
         self.shards: list[Source] = [everywhere(one) for one in cut(self.files, count, block_size=BLOCK, **how)]
         if self.bad.path is not None:

@@ -15,14 +15,13 @@ from weakref import WeakValueDictionary
 
 from onlearn.cluster.connection import (
     PATIENCE,
-    RETRIES,
     Connection,
     LostError,
     Task,
     WorkersLostError,
-    connect,
 )
 from onlearn.cluster.rounds import Shared
+from onlearn.cluster.scheduler import connect
 from onlearn.threads import at_most
 from onlearn.tune.field import Contestant, Failed, Outcome, Portion, Turn, racing_on, take_turn
 
@@ -101,7 +100,7 @@ class Place:
         """Begin anew the next time."""
         self.future, self.done = None, 0
 
-    def follow(self, client: Any) -> Any:
+    def follow(self, connection: Connection) -> Any:
         """The future of the progress after all turns."""
         if self.future is not None and self.future.status in GONE:
             self.forget()
@@ -109,7 +108,7 @@ class Place:
             orders, parts = self.turns[self.done]
             before = self.beginning if self.future is None else self.future
             shared = [None if one is None else one.future() for one in orders]
-            self.future = client.submit(advance, self.rows.future(), before, shared, parts, pure=False, retries=RETRIES)
+            self.future = connection.submit(advance, self.rows.future(), before, shared, parts)
             self.done += 1
         return self.future
 
@@ -178,7 +177,7 @@ class ClusterField:
                     places[n].forget()
             begun = True
             try:
-                return [Task(n, outcome_of, (places[n].follow(self.connection.client),)) for n in numbers]
+                return [Task(n, outcome_of, (places[n].follow(self.connection),)) for n in numbers]
             except Exception as error:
                 if type(error).__name__ in ("CancelledError", "FutureCancelledError"):
                     raise LostError from error

@@ -21,7 +21,7 @@ import numpy as np
 from onlearn import data
 from onlearn.cluster import descent, tasks, ways
 from onlearn.cluster.collections import Columns
-from onlearn.cluster.connection import ClusterError, Connection, Task
+from onlearn.cluster.connection import Connection, Task
 from onlearn.cluster.message import Message
 from onlearn.cluster.rounds import Changing, Round, Shared, State, size_text, tree_of
 from onlearn.cluster.run_reading import ArraysReading, PartReader, ShardedReading
@@ -32,7 +32,7 @@ from onlearn.cluster.tasks import Prepared
 from onlearn.cluster.worker_memory import forget
 from onlearn.data import DataError
 from onlearn.engine import objective, reserve
-from onlearn.errors import PlanError
+from onlearn.errors import ClusterError, PlanError
 from onlearn.features.merging import merged, with_names
 from onlearn.models.model import Model, as_learner, tell_sources
 from onlearn.models.plan import Plan
@@ -354,12 +354,15 @@ class ClusterRun(Run):
     def _refuse_small_memory(self) -> None:
         """Refuse workers that are too small for the model, before learning begins."""
         _, arrays = self.model.learner._pack()
-        needed = NEEDED * sum(array.nbytes for array in arrays.values())
+        for_one = NEEDED * sum(array.nbytes for array in arrays.values())
         for worker in self.connection.wait_for_workers():
+            needed = for_one * max(1, worker.threads)
             if worker.memory and needed > worker.memory:
+                threads = f" in {worker.threads} threads" if worker.threads > 1 else ""
                 raise ClusterError(
                     f"the worker {worker.address} may use {size_text(worker.memory)} of memory, and to learn this "
-                    f"model takes about {size_text(needed)}: give workers more, or hash features to fewer weights"
+                    f"model{threads} takes about {size_text(needed)}: give workers more"
+                    f"{' or one thread' if threads else ''}, or hash features to fewer weights"
                 )
 
     # ------------------------------------------------------------------ learning

@@ -15,7 +15,7 @@ import numpy as np
 
 from onlearn.cluster import descent, ways
 from onlearn.cluster.collections import batches_of, first_rows
-from onlearn.cluster.connection import Refused
+from onlearn.cluster.connection import Refused, first_refused
 from onlearn.cluster.message import Message, changed
 from onlearn.cluster.shard_reading import Job, Rows, ShardReading
 from onlearn.cluster.shards import Shard
@@ -49,10 +49,8 @@ def task(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def done(*arguments: Any) -> Any:
-        for one in arguments:
-            for part in one if isinstance(one, list) else [one]:
-                if isinstance(part, Refused):
-                    return part
+        if (refused := first_refused(arguments)) is not None:
+            return refused
         try:
             with at_most(1):
                 return function(*arguments)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from onlearn.cluster.collections import Columns, columns_of, is_collection, parts_of
-from onlearn.cluster.connection import Connection, connect
+from onlearn.cluster.connection import Connection
 from onlearn.cluster.options import ClusterOptions
 from onlearn.cluster.run import ClusterRun
+from onlearn.cluster.scheduler import connect
 from onlearn.cluster.shards import Shard, deal
 from onlearn.compiler import compile_seconds
 from onlearn.data import BadRows
@@ -189,7 +190,7 @@ def shards_of(plan: Plan, model: Model | None, count: int | None) -> tuple[int, 
     count = count or usual_shards(nbytes)
     pieces = count * min(max(nbytes // (count * PIECE), 1), PIECES)
     reading = {**({} if model is None else model.reading), **plan.reading}
-    options = {name: reading[name] for name in ("format", "delimiter") if name in reading}
+    options = {name: reading[name] for name in ("format", "delimiter", "max_line") if name in reading}
     return count, deal(cut(named, pieces, **options), count)
 
 

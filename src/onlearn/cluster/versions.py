@@ -22,6 +22,7 @@ class Versions(NamedTuple):
     processor: str
 
 
+@cache
 def versions_here() -> Versions:
     """The versions of this process."""
     return Versions(

@@ -33,7 +33,7 @@ class NamedRows(NamedTuple):
     values: np.ndarray  # float64
     starts: np.ndarray  # int64: the start of the name in the text
     lengths: np.ndarray  # int64: the bytes of the name
-    groups: np.ndarray  # uint16: the namespace or column of the feature
+    groups: np.ndarray  # uint32: the namespace or column of the feature
     text: np.ndarray  # uint8
     prefixes: tuple[str, ...]  # of the groups; the full name is the prefix and the name
     known: np.ndarray | None = None  # int32: the numbers in a vocabulary, as of an earlier lookup; -1: unknown

@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from onlearn.byte_sizes import parse_size
 from onlearn.data.bad_rows import BadRows, DataError
 from onlearn.data.batch import Batch, NamedRows, Sentences, as_parsed, as_public, rows_in
+from onlearn.data.blocks import SIZE, Block
 from onlearn.data.label_sets import labels_in, set_name
 from onlearn.data.registry import EXTENSIONS, Format, Options, Parsed, format_name, readers
 from onlearn.data.row_store import DamagedError, RowStore
-from onlearn.data.sources import SIZE, Source, Stream, sources
+from onlearn.data.sources import LONGEST, Source, Stream, sources
 from onlearn.engine.csr import CSR, stacked
 from onlearn.threads import ahead
 
@@ -254,6 +256,7 @@ class Reader:
         number, form, piece, position = work
         with np.errstate(over="ignore"):  # hashes overflow, which NumPy reports if the parsers run interpreted
             parsed = form.parse(piece)
+            add_too_long(parsed, getattr(piece, "block", piece))
         parsed.rows = as_parsed(parsed.rows)  # a user-defined format may give SciPy matrices
         if self.after_parse is not None:
             parsed.rows = self.after_parse(parsed.rows)
@@ -286,6 +289,13 @@ class Reader:
             None if codes is None else self.label_names,
             self.label_sets if codes is not None and self.options.multilabel else None,
         )
+
+
+def add_too_long(parsed: Parsed, block: Any) -> None:
+    """Add the bad rows that were left out of a block because they are too long."""
+    if isinstance(block, Block) and (block.too_long or block.more_lines):
+        parsed.bad = sorted([*parsed.bad, *block.too_long], key=lambda bad: bad.line)
+        parsed.line_count += block.more_lines
 
 
 def size_of(rows: Any) -> int:
@@ -345,6 +355,7 @@ def read(
     expected: Iterable[str] = (),
     comments: bool = False,
     block_size: int = SIZE,
+    max_line: int | str = LONGEST,
     label_separator: str | None = None,
     group: str | int | None = None,
     cache: bool | str | os.PathLike[str] = False,
@@ -376,6 +387,8 @@ def read(
         files it is a comma
     :param group: the column of a table that says which rows belong together, for ranking; svmlight files have ``qid:n``
     :param block_size: the bytes of text that are parsed at a time
+    :param max_line: the most bytes of a line of text (of a sentence of CoNLL): a longer one is a bad row, and is
+        skipped in constant memory. A number, or text such as ``"64MB"``, which is the default
     :param cache: store the parsed rows in a file, and read from it the next time these files are read with the same
         options: True puts it into the folder of the first file, a path into that folder
     :param live: True gives rows of a pipe as soon as their lines are complete, even if its writer pauses; batches grow
@@ -417,6 +430,7 @@ def read(
         expected=list(expected),
         comments=comments,
         block_size=block_size,
+        max_line=parse_size(max_line, "max_line"),
         label_separator=label_separator,
         group=group,
     )
@@ -454,12 +468,9 @@ def concatenated(parts: list[Any]) -> Any:
 
 def concatenated_names(parts: list[NamedRows]) -> NamedRows:
     prefixes = list(dict.fromkeys(prefix for part in parts for prefix in part.prefixes))
-    if len(prefixes) > 1 << 16:
-        raise ValueError("there are too many namespaces to load at once: read the file in batches")
     shifts = np.cumsum([0, *(len(part.text) for part in parts)])
-    groups = [
-        np.array([prefixes.index(prefix) for prefix in part.prefixes], dtype=np.uint16)[part.groups] for part in parts
-    ]
+    places = {prefix: n for n, prefix in enumerate(prefixes)}
+    groups = [np.array([places[prefix] for prefix in part.prefixes], dtype=np.uint32)[part.groups] for part in parts]
     return NamedRows(
         concatenated_offsets([part.indptr for part in parts]),
         np.concatenate([part.hashes for part in parts]),

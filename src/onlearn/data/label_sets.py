@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from onlearn.engine.number_names import label_name
+
 UNIT = "\x1f"
 
 
@@ -41,6 +43,4 @@ def joined(column: Any) -> Any:
 
 def _written(label: Any) -> str:
     """A label in a list as a file would write it by itself."""
-    if label is None:
-        return ""
-    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
+    return "" if label is None else label_name(label)

@@ -21,8 +21,9 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 
 from onlearn.data.bad_rows import Bad, DataError
+from onlearn.data.blocks import NEWLINE, SIZE
 from onlearn.data.parts import Part
-from onlearn.data.sources import NEWLINE, SIZE, Stream, first_lines
+from onlearn.data.sources import LONGEST, Stream, first_lines
 
 SNIFFED_LINES = 50
 READ = 1 << 20  # bytes that are read at a time for a checksum
@@ -53,6 +54,7 @@ class Options:
     expected: list[str] = field(default_factory=list)
     comments: bool = False
     block_size: int = SIZE
+    max_line: int = LONGEST
     label_separator: str | None = None
     group: str | int | None = None
 

@@ -34,7 +34,7 @@ from onlearn.data.sources import Source
 from onlearn.engine.csr import CSR
 from onlearn.threads import ahead
 
-MAGIC = b"onlearn rows 2\n\n"
+MAGIC = b"onlearn rows 3\n\n"
 PADDING = 64  # bytes after the content, which compiled loops may read
 TAIL = 8 + 4 + len(MAGIC)  # where the index starts, its checksum, and the magic word
 FACTS = b"facts"
@@ -42,7 +42,7 @@ FARTHEST = 1 << 48  # lines and columns of a file
 LARGEST = np.finfo(np.float64).max
 INTEGER_TYPES = [np.dtype(name) for name in ("u1", "u2", "u4", "i1", "i2", "i4")]
 PLAIN = {"codes": "i8", "numbers": "f8", "weight": "f8", "groups": "i8", "lines": "i8"}
-NAMED = {"indptr": "i8", "hashes": "u8", "values": "f8", "starts": "i8", "lengths": "i8", "groups": "u2", "text": "u1"}
+NAMED = {"indptr": "i8", "hashes": "u8", "values": "f8", "starts": "i8", "lengths": "i8", "groups": "u4", "text": "u1"}
 MATRIX = {"data": ("f4", "f8"), "indices": ("i4", "i8"), "indptr": ("i4", "i8")}
 
 Arrays = dict[str, np.ndarray]

@@ -22,10 +22,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from onlearn.byte_sizes import parse_size
 from onlearn.data.bad_rows import BadRows, DataError
+from onlearn.data.blocks import SIZE
 from onlearn.data.file_reader import read
 from onlearn.data.registry import Apply, Content, Format, Options, format_name, readers
-from onlearn.data.sources import SIZE, Source, Stream, check_encoding, sources
+from onlearn.data.sources import LONGEST, Source, Stream, check_encoding, sources
 
 FIRST_BATCH = {"workers": 0, "table_required": False, "strict": False, "cache": False, "live": False}
 
@@ -37,6 +39,7 @@ def cut(
     format: str | None = None,
     delimiter: str | None = None,
     block_size: int = SIZE,
+    max_line: int | str = LONGEST,
     notes: list[str] | None = None,
     apply: Apply = map,
 ) -> list[Source]:
@@ -49,7 +52,7 @@ def cut(
     open.
 
     :param named: paths, patterns, URLs, as ``onlearn.data.read`` takes them, but not standard input
-    :param format, delimiter, block_size: as the readers of the shards will be given them
+    :param format, delimiter, block_size, max_line: as the readers of the shards will be given them
     :param notes: gets a sentence for each empty file, which is left out, and for each format that is guessed
     :param apply: called as ``apply(function, items)`` instead of ``map``, to search CSV files for quotes in other
         processes: where there is none for a megabyte after a place, the next 64 MB are searched for one
@@ -64,7 +67,8 @@ def cut(
         raise DataError("standard input ('-') cannot be cut into shards: write it to a file first")
     sizes = [file.size or 0 for file in files]
     total = sum(sizes)
-    options = Options(delimiter=delimiter, block_size=block_size)
+    longest = parse_size(max_line, "max_line")
+    options = Options(delimiter=delimiter, block_size=block_size, max_line=longest)
     shards: list[Source] = []
     for file, size in zip(files, sizes):
         shards += _shards_of(file, max(1, round(count * size / max(total, 1))), format, options, notes, apply)

@@ -1,4 +1,4 @@
-"""Sources of data: paths, patterns, URLs and standard input as streams of bytes, and these as blocks of whole lines."""
+"""Sources of data: paths, patterns, URLs and standard input as streams of bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import glob
 import os
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
@@ -22,9 +22,8 @@ MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
 NOT_TEXT = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # without BZh, with which a text may begin
 STDIN = "-"
 NEW_LINE = b"\n"
-SIZE = 4 << 20  # of a block
-PADDING = 64  # newlines after the content of a block, which parsers may read without a check
-NEWLINE = 10
+READ = 1 << 20  # bytes that are read at a time to look at the beginning
+LONGEST = 64 << 20  # bytes of a line, unless ``read`` is told another limit
 BOM = b"\xef\xbb\xbf"
 
 
@@ -199,12 +198,15 @@ class Stream:
 
     def head(self, size: int) -> bytes:
         """The next bytes, at most ``size``, without consuming them. A live stream may give fewer, in whole lines."""
-        while len(self._head) < size and not (self._live and NEW_LINE in self._head):
-            buffer = bytearray(size - len(self._head))
-            count = self._read(memoryview(buffer))
-            if not count:
-                break
-            self._head += bytes(buffer[:count])
+        if len(self._head) < size:
+            known = bytearray(self._head)
+            while len(known) < size and not (self._live and NEW_LINE in known):
+                buffer = bytearray(min(size - len(known), READ))
+                count = self._read(memoryview(buffer))
+                if not count:
+                    break
+                known += memoryview(buffer)[:count]
+            self._head = bytes(known)
         if self._live and len(self._head) < size and not self._ended:
             return self._head[: self._head.rfind(NEW_LINE) + 1]
         return self._head[:size]
@@ -222,6 +224,10 @@ class Stream:
     def skip(self, count: int) -> None:
         """Consume bytes that ``head`` has given."""
         self._head = self._head[count:]
+
+    def unread(self, content: bytes) -> None:
+        """Give back bytes, which come first again."""
+        self._head = content + self._head
 
     def fill(self, buffer: np.ndarray) -> int:
         """Fill an array; returns the number of bytes, less than its length at the end or for a live stream."""
@@ -285,54 +291,6 @@ class Stream:
             self._file.close()
 
 
-class Block(NamedTuple):
-    """Whole lines of a text, with padding."""
-
-    text: np.ndarray  # uint8, followed by PADDING newlines
-    stop: int  # the end of the content, whose last byte is a newline
-
-
-def last_line_end(text: np.ndarray, stop: int, final: bool) -> int:
-    """The end of the last complete line; 0 if there is none."""
-    window = 1 << 12
-    while stop > 0:
-        start = max(0, stop - window)
-        found = np.flatnonzero(text[start:stop] == NEWLINE)
-        if found.size:
-            return start + int(found[-1]) + 1
-        stop, window = start, window * 4
-    return 0
-
-
-def blocks(
-    stream: Stream, size: int = SIZE, cut: Callable[[np.ndarray, int, bool], int] = last_line_end
-) -> Iterator[Block]:
-    """Cut a stream into blocks of about ``size`` bytes that end with a line; a longer line makes a longer block.
-
-    Only the bytes after the last line end are copied. ``cut`` gives the place where a block ends.
-    """
-    check_encoding(stream)
-    rest = np.empty(0, dtype=np.uint8)
-    while True:
-        room = max(size, 2 * len(rest))
-        text = np.empty(room + PADDING, dtype=np.uint8)
-        text[: len(rest)] = rest
-        stop = len(rest) + stream.fill(text[len(rest) : room])
-        final = stream.ended
-        if final and stop and text[stop - 1] != NEWLINE:
-            text[stop] = NEWLINE  # in the padding
-            stop += 1
-        end = cut(text, stop, final)
-        if final:
-            end = stop
-        rest = text[end:stop].copy()
-        if end:
-            text[end : end + PADDING] = NEWLINE
-            yield Block(text[: end + PADDING], end)
-        if final:
-            return
-
-
 def check_encoding(stream: Stream) -> None:
     """Skip a byte order mark, and refuse UTF-16. Both stand at the beginning of a file."""
     if stream.source.begins_inside:
@@ -344,24 +302,12 @@ def check_encoding(stream: Stream) -> None:
         raise DataError(f"{stream.source.name} is UTF-16: convert it to UTF-8")
 
 
-def first_lines(stream: Stream, size: int = 1 << 16) -> list[bytes]:
-    """The first complete lines, without consuming them; at least one, however long it is."""
+def first_lines(stream: Stream, size: int = 1 << 16, most: int = LONGEST) -> list[bytes]:
+    """The first complete lines, without consuming them; at least one, cut after ``most`` bytes if it is longer."""
     while True:
         head = stream.head(size).removeprefix(BOM)
-        if b"\n" in head or len(head) < size - len(BOM):
+        if b"\n" in head or len(head) < size - len(BOM) or size > most:
             break
         size *= 4
     lines = head.splitlines()
     return lines[:-1] if len(lines) > 1 and len(head) >= size - len(BOM) else lines
-
-
-def raw_line(text: Any, start: int, stop: int) -> bytes:
-    """The line that begins at ``start``."""
-    end = int(start)
-    window = 256
-    while end < stop:
-        found = np.flatnonzero(text[end : min(end + window, stop)] == NEWLINE)
-        if found.size:
-            return text[start : end + int(found[0])].tobytes()
-        end, window = end + window, window * 4
-    return text[start:stop].tobytes()

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.data.arrow import codes, in_one_piece, is_missing, null, numbers
+from onlearn.data.arrow import codes, in_one_piece, is_missing, numbers
 from onlearn.data.bad_rows import Bad, DataError
 from onlearn.data.formats.scanning import keep_rows
 from onlearn.data.label_sets import joined
+from onlearn.data.names import is_number, number_names
 from onlearn.data.registry import Options, Parsed
 from onlearn.engine.spec import did_you_mean
 
@@ -36,6 +37,8 @@ def spread(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     >>> spread({"a": 1, "b": {"c": 2}})
     {'a': 1, 'b.c': 2}
     """
+    if not prefix and not any(isinstance(value, dict) for value in row.values()):
+        return row
     made: dict[str, Any] = {}
     for key, value in row.items():
         inner = spread(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
@@ -131,11 +134,11 @@ class Roles:
 
 
 def as_strings(column: Any) -> Any:
-    """An Arrow column as strings."""
+    """An Arrow column as strings: numbers by their names, NaN is missing."""
     import pyarrow as pa
 
     try:
-        return column.cast(pa.string())
+        return number_names(column) if is_number(column.type) else column.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         several = ": say task=multilabel if these are several labels a row" if is_list(column.type) else ""
         raise DataError(f"a column of {column.type} cannot be a label or an id{several}") from error
@@ -163,14 +166,6 @@ def tellable(column: Any) -> Any:
         return column.cast(pa.string())
     except pa.ArrowInvalid:  # an unknown time zone, or a year that has more than four digits
         return column.cast(pa.int64())
-
-
-def without_nan(column: Any) -> Any:
-    """An Arrow column in which NaN becomes null."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    return pc.if_else(pc.is_nan(column), null(column.type), column) if pa.types.is_floating(column.type) else column
 
 
 def as_numbers(column: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -207,7 +202,7 @@ def take_roles(parsed: Parsed, roles: Roles, raw: Callable[[int], bytes], may_be
             spoil(spoiled, np.isinf(values), f"the target, {roles.target!r}, is infinite")
             absent = np.isnan(values) & ~wrong
         else:
-            written = joined(column) if options.multilabel and is_list(column.type) else as_strings(without_nan(column))
+            written = joined(column) if options.multilabel and is_list(column.type) else as_strings(column)
             encoded = written.dictionary_encode()
             parsed.names = encoded.dictionary.to_pylist()
             parsed.codes = codes(encoded)
@@ -219,7 +214,7 @@ def take_roles(parsed: Parsed, roles: Roles, raw: Callable[[int], bytes], may_be
         wrong = ~(np.isfinite(parsed.weight) & (parsed.weight >= 0))
         spoil(spoiled, wrong, f"the weight, {roles.weight!r}, is not a number of at least 0")
     if roles.group is not None:
-        encoded = as_strings(without_nan(in_one_piece(table.column(roles.group)))).dictionary_encode()
+        encoded = as_strings(in_one_piece(table.column(roles.group))).dictionary_encode()
         numbers_of = [group_number(name) for name in encoded.dictionary.to_pylist()]
         parsed.groups = np.array([*numbers_of, -1], dtype=np.int64)[codes(encoded)]
         spoil(spoiled, parsed.groups < 0, f"the group, {roles.group!r}, is missing")

@@ -16,6 +16,9 @@ all the rates would fall as if it had moved S times as far. Nor do moves add up:
 observations do, and w0 + sum_s P_s (w_s - w0) / P with P = P0 + sum_s (P_s - P0) is exact for those, but from the
 second round on the same rows are met again, all shards make the same correction, and their sum goes S times too far.
 
+AdaGrad's sums are no precisions here: with them as p_s (Agarwal, Chapelle, Dudik & Langford 2014) the errors of
+logistic regression on 4 and on 64 shards of texts are higher than with p_s = 1, given the rates of ``begin_shard``.
+
 The average is over all hypotheses of all shards. With S v - u the sum of hypotheses at clock S, those of a shard sum to
 (S_s - S0) v0 + e_s, where e_s = S_s (v_s - v0) - (u_s - u0) is zero for a weight that did not change. So
 

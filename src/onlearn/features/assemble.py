@@ -29,7 +29,7 @@ class Part(NamedTuple):
     indptr: np.ndarray  # int64
     ids: np.ndarray  # int32; -1: unknown
     values: np.ndarray
-    groups: np.ndarray  # uint16
+    groups: np.ndarray  # uint32
 
 
 class Weighting(NamedTuple):
@@ -248,7 +248,7 @@ def summed(part: Part, dtype: Any, ordered: bool = True) -> Part:
 def _summed(part: Part, dtype: Any, ordered: bool) -> Part:
     size = len(part.ids)
     new, ids = np.empty(len(part.indptr), np.int64), np.empty(size, np.int32)
-    values, groups = np.empty(size, dtype), np.empty(size, np.uint16)
+    values, groups = np.empty(size, dtype), np.empty(size, np.uint32)
     given = fixed(part.indptr), fixed(part.ids), fixed(part.values), fixed(part.groups)
     if ordered:
         keys = np.empty((2, int(np.diff(part.indptr).max(initial=0))), np.uint64)
@@ -308,16 +308,14 @@ def side_by_side(parts: Sequence[NamedRows]) -> NamedRows:
     """Join parts with the same rows: each row has the features of all parts, and groups are renumbered."""
     if len(parts) == 1:
         return parts[0]
-    if sum(len(part.prefixes) for part in parts) > np.iinfo(np.uint16).max:
-        raise ValueError("there are more than 65535 columns or namespaces")
     indptr = np.sum([part.indptr - part.indptr[0] for part in parts], axis=0)
     size = int(indptr[-1])
     hashes, values = np.empty(size, np.uint64), np.empty(size, np.float64)
-    starts, lengths, groups = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.uint16)
+    starts, lengths, groups = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.uint32)
     cursor, text_at, group_at = indptr[:-1].copy(), 0, 0
     for part in parts:
         copy_rows(
-            *(fixed(array) for array in part[:6]), text_at, np.uint16(group_at),
+            *(fixed(array) for array in part[:6]), text_at, np.uint32(group_at),
             cursor, hashes, values, starts, lengths, groups,
         )  # fmt: skip
         text_at += len(part.text)
@@ -338,7 +336,7 @@ def single_feature(present: np.ndarray, values: np.ndarray, name: bytes, prefix:
         values,
         np.zeros(size, np.int64),
         np.full(size, len(text), np.int64),
-        np.zeros(size, np.uint16),
+        np.zeros(size, np.uint32),
         text,
         (prefix,),
     )
@@ -363,5 +361,5 @@ def rows_of_names(rows: Iterable[Iterable[str | tuple[str, float]]], prefix: str
     hashes = np.empty(len(names), np.uint64)
     with np.errstate(over="ignore"):
         hash_parts(fixed(text), starts, lengths, hash_name(prefix), hashes)
-    groups = np.zeros(len(names), np.uint16)
+    groups = np.zeros(len(names), np.uint32)
     return NamedRows(np.array(indptr, np.int64), hashes, np.array(values), starts, lengths, groups, text, (prefix,))

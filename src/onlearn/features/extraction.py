@@ -18,13 +18,14 @@ import numpy as np
 from onlearn.data.batch import NamedRows
 from onlearn.engine.csr import CSR
 from onlearn.features.assemble import RARE, Part, Weighting, count_rows, matrix, side_by_side, summed, weight_rows
-from onlearn.features.extractors import FACTS, Category, Groups, ReadColumn, WithIndicator
+from onlearn.features.extractors import FACTS, Category, Groups, Number, NumberColumns, ReadColumn, WithIndicator
 from onlearn.features.interactions import Interaction, products
 from onlearn.features.text import Text
 from onlearn.features.vocabulary import Vocabulary
 from onlearn.threads import cores
 
 BLOCK = 1 << 17  # features of a block, approximately
+LEAST_ROWS = 16  # of a block, approximately, in which each column has a feature
 
 
 class Extraction:
@@ -39,6 +40,7 @@ class Extraction:
         self.documents: np.ndarray = np.zeros(0, np.int64)  # the number of rows with each feature
         self.rows: int = 0
         self.groups: list[Groups] = [self._groups_of(e) for e in self.columns]
+        self.together: list[tuple[int, int]] = list(read_together(self.columns))
         self._check_interactions()
 
     @staticmethod
@@ -66,8 +68,11 @@ class Extraction:
         if isinstance(source, NamedRows):
             return Opened([_NamedColumn(source)], len(source.indptr) - 1)
         opened: list[ReadColumn] = []
-        for extractor in self.columns:
-            column: ReadColumn = extractor.read(source)
+        for first, last in self.together:
+            extractor = self.columns[first]
+            column: ReadColumn = (
+                NumberColumns(self.columns[first:last], source) if last > first + 1 else extractor.read(source)
+            )
             column.spell(self.vocabulary, learning)
             if extractor.missing == "error" and column.missing is not None:
                 row = int(column.missing.argmax())
@@ -79,8 +84,8 @@ class Extraction:
 
     def learn(self, opened: Opened, transform: bool, ordered: bool = True) -> CSR | None:
         """Learn from rows; with ``transform``, also return their matrix, with statistics that include these rows."""
-        for facts, column in zip(self.scales, opened.columns):
-            column.learn(facts)
+        for (first, last), column in zip(self.together, opened.columns):
+            column.learn(self.scales[first:last])
         self.rows += opened.count
         self._set_scales(opened)
         weighting = self._weighting()
@@ -159,11 +164,11 @@ class Extraction:
         return side_by_side([rows, products(rows, self.interactions, owners, square)])
 
     def _set_scales(self, opened: Opened) -> None:
-        for facts, column in zip(self.scales, opened.columns):
-            column.scale_by(facts)
+        for (first, last), column in zip(self.together, opened.columns):
+            column.scale_by(self.scales[first:last])
 
     def _nothing(self) -> Part:
-        return Part(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, self.dtype), np.empty(0, np.uint16))
+        return Part(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, self.dtype), np.empty(0, np.uint32))
 
     # ------------------------------------------------------------------ weighting
 
@@ -214,6 +219,7 @@ class Opened:
         if not self.count or not self.columns:
             return []
         cost = np.sum([column.cost() for column in self.columns], axis=0)
+        size = max(size, LEAST_ROWS * len(self.columns))  # each column takes some time, whatever the number of rows
         number = min(self.count, max(1, round(int(cost[-1]) / size)))
         inner = np.searchsorted(cost, np.linspace(0, cost[-1], number + 1)[1:-1])
         return list(pairwise(sorted({0, *inner.tolist(), self.count})))
@@ -250,6 +256,15 @@ def _ahead(pool: ThreadPoolExecutor, work: Callable[[Any], Any], items: Iterable
 
 # ----------------------------------------------------------------------------------------------------
 # Extractors that are used together.
+
+
+def read_together(extractors: Sequence[Any]) -> Iterator[tuple[int, int]]:
+    """The extractors whose columns are read as one, as ranges of all of them."""
+    first = 0
+    for n, one in enumerate(extractors, 1):
+        if n == len(extractors) or not isinstance(one, Number) or not one.goes_with(extractors[n]):
+            yield first, n
+            first = n
 
 
 def refuse_duplicates(extractors: Sequence[Any]) -> None:

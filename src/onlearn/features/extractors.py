@@ -7,7 +7,7 @@ are added one by one, so the result does not depend on the size of batches.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -35,7 +35,7 @@ class Groups(NamedTuple):
 
 
 class ReadColumn(Protocol):
-    """A column of a batch, as an extractor has read it, with defaults for most methods.
+    """A column of a batch, or several, as extractors have read it, with defaults for most methods.
 
     ``missing`` is a mask of rows without a value (None: all have one); ``known`` says whether all names have been
     looked up in a vocabulary.
@@ -57,7 +57,7 @@ class ReadColumn(Protocol):
         return
 
     def learn(self, facts: np.ndarray) -> None:
-        """Update the facts about the column by its values."""
+        """Update the facts about the columns by their values; there is a line for each extractor of a column."""
         return
 
     def scale_by(self, facts: np.ndarray) -> None:
@@ -93,7 +93,7 @@ class ColumnExtractor:
 
     def spell(self) -> dict[str, Any]:
         """The extractor as JSON, for the model file."""
-        return {"kind": self.kind, **asdict(cast(Any, self))}
+        return {"kind": self.kind, **{one.name: getattr(self, one.name) for one in fields(cast(Any, self))}}
 
 
 SCALES = ("standard", "log-standard", "max-abs", "log1p", "none", "kept")
@@ -104,17 +104,18 @@ FACTS = 4  # count, mean, sum of squared differences from the mean, largest abso
 
 @compiled
 def update_facts(values: Any, facts: Any) -> None:
-    """Update the facts by the values that are not missing (Welford 1962)."""
-    count, mean, spread, largest = facts[0], facts[1], facts[2], facts[3]
-    for x in values:
-        if x == x:
-            count += 1.0
-            x = min(max(x, -LARGEST), LARGEST)
-            change = x - mean
-            mean += change / count
-            spread += change * (x - mean)
-            largest = max(largest, abs(x))
-    facts[0], facts[1], facts[2], facts[3] = count, mean, spread, largest
+    """Update the facts about columns, one line each, by the values that are not missing (Welford 1962)."""
+    for c in range(len(values)):
+        count, mean, spread, largest = facts[c, 0], facts[c, 1], facts[c, 2], facts[c, 3]
+        for x in values[c]:
+            if x == x:
+                count += 1.0
+                x = min(max(x, -LARGEST), LARGEST)
+                change = x - mean
+                mean += change / count
+                spread += change * (x - mean)
+                largest = max(largest, abs(x))
+        facts[c, 0], facts[c, 1], facts[c, 2], facts[c, 3] = count, mean, spread, largest
 
 
 def combined_facts(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -135,19 +136,18 @@ def signed_log(values: np.ndarray) -> np.ndarray:
 
 
 def scaled(values: np.ndarray, facts: np.ndarray, scale: str) -> np.ndarray:
-    """Scaled values; too large ones are infinite, and become the largest value when a matrix is made.
+    """Scaled values, a column for each line of facts; too large ones are infinite, and cut when a matrix is made.
 
     "standard" scales a column whose values are all equal, or that was never seen, to 0.
     """
     if scale in ("standard", "max-abs"):
         values = np.clip(values, -LARGEST, LARGEST)  # as in update_facts
-    with np.errstate(over="ignore"):
-        if scale == "standard":
-            count, mean, spread, _ = facts
-            deviation = np.sqrt(spread / count) if count else 0.0
-            return (values - mean) / deviation if deviation > 0 else np.zeros_like(values)
-        if scale == "max-abs":
-            return values / facts[3] if facts[3] > 0 else values.copy()
+        count, mean, spread, largest = facts.T
+        with np.errstate(over="ignore"):
+            if scale == "standard":
+                deviation = np.sqrt(np.divide(spread, count, out=np.zeros(len(count)), where=count > 0))
+                return np.divide(values - mean, deviation, out=np.zeros_like(values), where=deviation > 0)
+            return np.divide(values, largest, out=values.copy(), where=largest > 0)
     if scale == "log1p":
         return signed_log(values)
     return np.where(values == 0.0, LEAST, values) if scale == "kept" else values.copy()
@@ -229,7 +229,7 @@ class CategoryColumn(ReadColumn):
             np.ones(len(held)),
             self.starts[held],
             self.lengths[held],
-            np.zeros(len(held), np.uint16),
+            np.zeros(len(held), np.uint32),
             self.text,
             (self.prefix,),
         )
@@ -262,42 +262,66 @@ class Number(ColumnExtractor):
     def groups(self) -> Groups:
         return Groups(self.column, ("",), square=True)
 
-    def read(self, table: Any) -> NumberColumn:
-        values = numbers(table, self.column)
-        missing = np.isnan(values)
-        if self.missing == "zero" and missing.any():
-            values = np.where(missing, 0.0, values)
+    def read(self, table: Any) -> NumberColumns:
+        return NumberColumns([self], table)
+
+    def goes_with(self, other: Any) -> bool:
+        """Whether both columns can be read as one ``NumberColumns``."""
+        alike = isinstance(other, Number) and self.scale == other.scale
+        return alike and {self.missing, other.missing} <= {"absent", "zero"}
+
+
+class NumberColumns(ReadColumn):
+    """The values of columns that are scaled alike, and the facts by which they are scaled; a line for each column.
+
+    Columns that stand together are read together, for a table may have a hundred thousand of them.
+    """
+
+    def __init__(self, specs: Sequence[Number], table: Any) -> None:
+        self.values: np.ndarray = np.empty((len(specs), table.num_rows))
+        for line, spec in zip(self.values, specs):
+            line[:] = numbers(table, spec.column)
+            if spec.missing == "zero":
+                line[np.isnan(line)] = 0.0
+        absent: np.ndarray = np.isnan(self.values).any(axis=0)
+        self.missing: np.ndarray | None = absent if absent.any() else None
+        self.scale: str = specs[0].scale
         if self.scale == "log-standard":
-            values = signed_log(values)
-        return NumberColumn(self, values, missing if missing.any() else None)
-
-
-class NumberColumn(ReadColumn):
-    """The values of a column, and the facts by which they are scaled."""
-
-    spec: Number
-    values: np.ndarray
-    missing: np.ndarray | None
-
-    def __init__(self, spec: Number, values: np.ndarray, missing: np.ndarray | None) -> None:
-        self.spec, self.values, self.missing = spec, values, missing
-        self.facts = np.zeros(FACTS)
+            self.values, self.scale = signed_log(self.values), "standard"
+        self.facts: np.ndarray = np.zeros((len(specs), FACTS))
+        names = [spec.column.encode() for spec in specs]
+        self.text: np.ndarray = fixed(np.frombuffer(b"".join(names), np.uint8))
+        self.lengths: np.ndarray = np.array([*map(len, names)], np.int64)
+        self.starts: np.ndarray = np.cumsum(self.lengths) - self.lengths
+        self.hashes: np.ndarray = np.empty(len(names), np.uint64)
+        with np.errstate(over="ignore"):
+            hash_parts(self.text, self.starts, self.lengths, hash_name(""), self.hashes)
 
     def learn(self, facts: np.ndarray) -> None:
-        """Update the facts about the column by its values."""
         update_facts(fixed(self.values), facts)
 
     def scale_by(self, facts: np.ndarray) -> None:
         self.facts = facts
 
     def rows(self, start: int, stop: int) -> NamedRows:
-        values = self.values[start:stop]
+        values = np.ascontiguousarray(self.values[:, start:stop].T)
         present = ~np.isnan(values)
-        made = scaled(values[present], self.facts, "standard" if self.spec.scale == "log-standard" else self.spec.scale)
-        return single_feature(present, made, self.spec.column.encode(), "")
+        columns = np.broadcast_to(np.arange(len(self.values), dtype=np.uint32), values.shape)[present]
+        indptr = np.zeros(len(values) + 1, np.int64)
+        np.cumsum(present.sum(axis=1), out=indptr[1:])
+        return NamedRows(
+            indptr,
+            self.hashes[columns],
+            scaled(values, self.facts, self.scale)[present],
+            self.starts[columns],
+            self.lengths[columns],
+            columns,
+            self.text,
+            ("",) * len(self.values),
+        )
 
     def cost(self) -> np.ndarray:
-        return np.arange(len(self.values) + 1)
+        return np.arange(self.values.shape[1] + 1) * len(self.values)
 
 
 class WithIndicator(ReadColumn):

@@ -16,7 +16,7 @@ from onlearn.features.extraction import Extraction, each_once, refuse_duplicates
 from onlearn.features.extractors import FUNCTIONS, Category, Number, Own, check_choice
 from onlearn.features.interactions import Interaction
 from onlearn.features.roles import PlanError, Role, extractors_for, guess_roles
-from onlearn.features.tables import as_source, column, is_plain_texts, is_text, renamed
+from onlearn.features.tables import as_source, as_words, column, is_plain_texts, is_text, renamed
 from onlearn.features.text import Text
 from onlearn.features.vocabulary import Vocabulary
 
@@ -446,11 +446,9 @@ class Strings:
             raise TypeError("this model learned from strings: it takes tables and lists of texts")
         values = column(table, table.column_names[0] if is_plain_texts(table) else self.column)
         if not is_text(values.type):
-            import pyarrow as pa
-
             try:
-                values = values.cast(pa.string())
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                values = as_words(values, self.column)
+            except TypeError:
                 raise ValueError(f"column {self.column!r} holds {values.type}, not text") from None
         return ["" if value is None else value for value in values.to_pylist()]
 

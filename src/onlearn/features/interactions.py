@@ -180,7 +180,7 @@ def products(
         )
         parts.append(_multiplied(settings, len(rows.indptr)))
     joined = side_by_side(parts)
-    return joined._replace(groups=np.zeros(len(joined.groups), np.uint16), prefixes=("",))
+    return joined._replace(groups=np.zeros(len(joined.groups), np.uint32), prefixes=("",))
 
 
 def _multiplied(settings: tuple[Any, ...], size: int) -> NamedRows:
@@ -196,4 +196,4 @@ def _multiplied(settings: tuple[Any, ...], size: int) -> NamedRows:
     made = arrays(used, written)
     multiply(*settings, True, indptr[1:], *made, 0, 0)
     hashes, values, starts, lengths, text = made
-    return NamedRows(indptr, hashes, values, starts, lengths, np.zeros(used, np.uint16), text, ("",))
+    return NamedRows(indptr, hashes, values, starts, lengths, np.zeros(used, np.uint32), text, ("",))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,11 @@ from onlearn.data.arrow import (
     string_parts,
 )
 from onlearn.data.batch import NamedRows
+from onlearn.data.names import is_number, number_names
+from onlearn.data.table_roles import shown
 from onlearn.engine.csr import CSR
 from onlearn.engine.inputs import refuse_lazy
+from onlearn.engine.number_names import label_name
 
 TEXT = "text"  # the column of a plain list of texts
 PLAIN = {"onlearn": "a list of texts"}
@@ -58,7 +62,9 @@ def as_source(rows: Any) -> Any:
         named = str("0" if rows.name is None else rows.name)
         return _one_column(_from_pandas(rows.to_frame(named)).column(0), rows.name)
     if module == "polars":
-        return rows.to_arrow() if hasattr(rows, "columns") else _one_column(rows.to_arrow(), rows.name or None)
+        if hasattr(rows, "columns"):
+            return _from_polars(rows)
+        return _one_column(_from_polars(rows.to_frame()).column(0), rows.name or None)
     if isinstance(rows, str):
         raise TypeError("X must be rows, such as a list of texts, not one text: put it in a list")
     if isinstance(rows, np.ndarray):
@@ -109,19 +115,28 @@ def _from_pandas(frame: Any) -> Any:
 
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
-    except OverflowError:  # whole numbers of 2^63 and more, among objects
-        objects = [name for name in frame.columns if frame[name].dtype == object]
-        made = {name: _array(frame[name].tolist(), str(name)) for name in objects}
-        return _from_columns({name: made.get(name, frame[name]) for name in frame.columns})
     except UnicodeEncodeError:
         for name in frame.columns:
             _refuse_halves(frame[name].tolist(), str(name))
         raise
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise TypeError(f"the data frame has a column of mixed types: {error}") from None
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:  # the last: whole numbers of 2^63 and more
+        values = {name: frame[name].tolist() for name in frame.columns if frame[name].dtype == object}
+        if not all(_is_plain(value) for column in values.values() for value in column):
+            raise TypeError(f"the data frame has a column of mixed types: {error}") from None
+        made = {name: _array(column, str(name)) for name, column in values.items()}
+        return _from_columns({name: made.get(name, frame[name]) for name in frame.columns})
     except pa.ArrowNotImplementedError as error:
         raise TypeError(f"the data frame has a column that is neither numbers nor text: {error}") from None
     return table.rename_columns([str(name) for name in frame.columns])
+
+
+def _from_polars(frame: Any) -> Any:
+    """A data frame of Polars; Arrow would have the addresses of Python objects in it."""
+    objects = {name for name, kind in frame.schema.items() if str(kind) == "Object"}
+    if not objects:
+        return frame.to_arrow()
+    return _from_columns({name: frame[name].to_list() if name in objects else frame[name].to_arrow()
+                          for name in frame.columns})  # fmt: skip
 
 
 def _from_list(rows: list[Any]) -> Any:
@@ -172,12 +187,12 @@ def _array(values: list[Any], name: str, kind: Any = None) -> Any:
         for n, value in enumerate(values):
             if isinstance(value, (complex, np.complexfloating)):
                 raise TypeError(f"column {name!r}, row {n}: {value} is complex, neither a number nor text") from None
-        return _array([None if _is_missing(value) else _word(value) for value in values], name, pa.string())
+        return _array([None if _is_missing(value) else label_name(value) for value in values], name, pa.string())
 
 
-def _word(value: Any) -> str:
-    """A value as a string; whole numbers have no decimal point."""
-    return str(int(value)) if isinstance(value, (float, np.floating)) and value.is_integer() else str(value)
+def _is_plain(value: Any) -> bool:
+    """Whether a value is a text, a number or a missing one."""
+    return isinstance(value, (str, int, float, Decimal, np.number, np.bool_)) or _is_missing(value)
 
 
 def _is_missing(value: Any) -> bool:
@@ -201,13 +216,15 @@ def _refuse_halves(values: list[Any], name: str) -> None:
 
 def column(table: Any, name: str) -> Any:
     """A column by its name, in one piece."""
-    if name not in table.column_names:
-        close = difflib.get_close_matches(name, table.column_names, n=1)
-        there = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(map(repr, table.column_names))}"
+    places = table.schema.get_all_field_indices(name)  # a look into a hash table, as ``column_names`` is not
+    if not places:
+        names = table.column_names
+        close = difflib.get_close_matches(name, names, n=1)
+        there = f"did you mean {close[0]!r}?" if close else f"there are {shown([*map(repr, names)])}"
         raise ValueError(f"there is no column {name!r}: {there}")
-    if table.column_names.count(name) > 1:
+    if len(places) > 1:
         raise ValueError(f"there are several columns {name!r}: name them apart")
-    found = in_one_piece(table.column(name))
+    found = in_one_piece(table.column(places[0]))
     if hasattr(found, "chunks"):  # an older PyArrow gives a chunked array
         found = found.chunk(0) if found.num_chunks else table.schema.field(name).type
     return found
@@ -248,16 +265,15 @@ def strings(table: Any, name: str, what: str) -> tuple[np.ndarray, np.ndarray, n
 
 
 def as_words(values: Any, name: str) -> Any:
-    """Values of any plain type as strings; whole numbers without a decimal point."""
+    """Values of any plain type as strings; numbers by their names, NaN is missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     values = decoded(values)
     if is_text(values.type) or pa.types.is_null(values.type):
         return values.cast(pa.large_string())
-    if pa.types.is_floating(values.type):
-        made = [None if value is None or value != value else _word(value) for value in values.to_pylist()]
-        return from_strings(made, pa.large_string())
+    if is_number(values.type):
+        return number_names(values).cast(pa.large_string())
     if pa.types.is_boolean(values.type):
         return truth_words(values)
     try:
@@ -298,7 +314,7 @@ def numbers(table: Any, name: str) -> np.ndarray:
         raise TypeError(f"column {name!r} holds {kind}, not numbers")
     if pa.types.is_boolean(kind):
         values = values.cast(pa.uint8())
-    made = arrow.numbers(values.cast(pa.float64(), safe=False))
+    made = arrow.numbers(values if kind == pa.float64() else values.cast(pa.float64(), safe=False))
     bad = np.isinf(made)
     if bad.any():
         raise ValueError(f"column {name!r}, row {int(bad.argmax())}: {made[bad.argmax()]} is not a finite number")

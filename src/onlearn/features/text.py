@@ -118,16 +118,16 @@ class TextColumn(ReadColumn):
             np.empty(features, np.int64),
             np.empty(features, np.int64),
         )
-        groups, cursor = np.empty(features, np.uint16), indptr[:-1].copy()
+        groups, cursor = np.empty(features, np.uint32), indptr[:-1].copy()
         if spec.ngrams is not None:
             tokenizer.word_grams(
-                words, word_starts, word_ends, word_hashes, *spec.ngrams, np.uint16(0),
+                words, word_starts, word_ends, word_hashes, *spec.ngrams, np.uint32(0),
                 cursor, hashes, starts, lengths, groups,
             )  # fmt: skip
         if spec.chars is not None:
             tokenizer.character_grams(
                 text, words, word_starts, word_ends, *spec.chars, hash_name(self.prefixes[-1]),
-                np.uint16(len(self.prefixes) - 1), cursor, hashes, starts, lengths, groups,
+                np.uint32(len(self.prefixes) - 1), cursor, hashes, starts, lengths, groups,
             )  # fmt: skip
         return NamedRows(indptr, hashes, np.ones(features), starts, lengths, groups, text[:used], self.prefixes)
 

@@ -279,8 +279,8 @@ class Vocabulary:
         lengths = arrays["lengths"].astype(np.int64)
         starts, nothing = np.cumsum(lengths) - lengths, np.zeros(0)
         indptr = np.array([0, len(lengths)], np.int64)
-        prefixes = tuple(facts["prefixes"])
-        row = NamedRows(indptr, arrays["hashes"], nothing, starts, lengths, arrays["groups"], arrays["pool"], prefixes)
+        prefixes, groups = tuple(facts["prefixes"]), arrays["groups"].astype(np.uint32)
+        row = NamedRows(indptr, arrays["hashes"], nothing, starts, lengths, groups, arrays["pool"], prefixes)
         ids = self.learn(row)
         if self.state == "grow" and facts["state"] == "hash":  # all names have a place, but another one was met
             self._fill_up()

@@ -9,6 +9,7 @@ import numpy as np
 
 from onlearn.data import BadRows, Batch, DataError
 from onlearn.engine.inputs import positions
+from onlearn.engine.number_names import label_name
 
 if TYPE_CHECKING:
     from onlearn.models.model import Model
@@ -61,10 +62,9 @@ def calibrate_by_files(model: Model, sources: Any) -> str:
 def calibrate_by_rows(model: Model, rows: Any, y: Any) -> None:
     """Calibrate by rows at hand, as ``Model.predict`` takes them, and their labels."""
     from onlearn.models.evaluation import predictions
-    from onlearn.models.model import as_written
 
     check(model)
-    gold = np.array(positions([as_written(label) for label in y], model.labels or []), dtype=np.int64)
+    gold = np.array(positions([label_name(label) for label in y], model.labels or []), dtype=np.int64)
     found = predictions(model, rows, scores=True).scores
     assert found is not None  # they were asked for
     if len(found) != len(gold):

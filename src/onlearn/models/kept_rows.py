@@ -16,8 +16,8 @@ from onlearn import data
 from onlearn.data import BadRows, Batch, DataError, Reader
 from onlearn.data.batch import Sentences, rows_in
 from onlearn.data.file_reader import size_of
+from onlearn.engine.number_names import label_name
 from onlearn.features.tables import as_source
-from onlearn.models.model import as_written
 from onlearn.models.plan import Plan
 
 
@@ -76,7 +76,7 @@ class RowsAtHand:
         if task == "regress":
             self.batch: Batch = Batch(parsed, np.asarray(y, dtype=np.float64), file="memory")
             return
-        labels = [label if isinstance(label, str) else as_written(label) for label in y]
+        labels = [label if isinstance(label, str) else label_name(label) for label in y]
         places = {label: n for n, label in enumerate(dict.fromkeys(labels))}
         codes = np.array([places[label] for label in labels], dtype=np.int64)
         self.batch = Batch(parsed, file="memory", codes=codes, label_names=list(places))

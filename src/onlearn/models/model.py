@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlearn import data, model_file
-from onlearn.data.arrow import decoded, from_strings, null
+from onlearn.data.arrow import decoded, from_strings, in_one_piece, null
 from onlearn.data.batch import as_parsed, as_public
 from onlearn.data.table_roles import MISSING, flat
 from onlearn.engine.base_learner import BaseLearner
 from onlearn.engine.csr import CSR, all_finite, check_positive, without_duplicates
 from onlearn.engine.inputs import check_weights, distinct, in_order, positions
+from onlearn.engine.number_names import label_name
 from onlearn.engine.tasks import check_numbers
 from onlearn.errors import PlanError
 from onlearn.features import Category, FeatureMap
 from onlearn.features.feature_map import MATRIX, TABLE, Strings, kind_of
-from onlearn.features.tables import as_source, column, is_plain_texts, is_text
+from onlearn.features.tables import as_source, is_plain_texts, is_text
 from onlearn.inert_text import facts_html, number, number_of
 from onlearn.models import far_indices
 from onlearn.models.far_indices import FarIndices, HashedFar
@@ -61,21 +62,22 @@ def as_in_files(rows: Any, extractors: Any, columns: list[str]) -> Any:
     if kind_of(table) != TABLE or is_plain_texts(table):
         return table
     table = flat(table)
-    if isinstance(rows, (list, tuple)) and not {*columns}.isdisjoint(table.column_names):
-        for name in columns:
-            if name not in table.column_names:
-                table = table.append_column(name, pa.nulls(table.num_rows))
+    names, made = table.column_names, table.columns
+    known = {*names}
+    if isinstance(rows, (list, tuple)) and not known.isdisjoint(columns):
+        lacking = [name for name in columns if name not in known]
+        names, made = names + lacking, made + [pa.nulls(table.num_rows)] * len(lacking)
+    places = {name: n for n, name in enumerate(names)}
     for one in extractors:
-        name = str(one.column)
-        if name not in table.column_names or (isinstance(one, Category) and one.missing == "absent"):
+        place = places.get(str(one.column))
+        if place is None or (isinstance(one, Category) and one.missing == "absent"):
             continue
-        values = column(table, name)
+        values = in_one_piece(made[place])
         if is_text(values.type):
             values = decoded(values).cast(pa.large_string())
             absent = pc.is_in(values, value_set=from_strings(MISSING, pa.large_string()))
-            place = table.column_names.index(name)
-            table = table.set_column(place, name, pc.if_else(absent, null(pa.large_string()), values))
-    return table
+            made[place] = pc.if_else(absent, null(pa.large_string()), values)
+    return pa.table(made, names=names) if names else table
 
 
 class Model:
@@ -382,6 +384,10 @@ class Model:
         usual: dict[str, Any] = {"labels": "optional", "task": self.task, "id_required": "id" in options}
         usual["expected"] = self.columns
         usual["table_required"] = False  # a model of CSV files takes other tables, too
+        if "types" in self.reading and all(one.column is not None for one in self.features.extractors_):
+            # files need not have columns that are no features
+            columns = {*self.columns}
+            usual["types"] = {name: kind for name, kind in self.reading["types"].items() if name in columns}
         usual["id_kept"] = "id" in options and options["id"] != self.reading.get("id")  # it may be a feature as well
         return {**self.reading, **usual, **options}
 
@@ -516,12 +522,6 @@ def as_learner(learner: Any) -> Any:
     return learner if learner is None or isinstance(learner, BaseLearner) else learner._as_learner()
 
 
-def as_written(label: Any) -> str:
-    """A class as a file would write it: whole numbers without a decimal point."""
-    label = label.item() if hasattr(label, "item") else label
-    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
-
-
 def feature_name(model: Model, number: int) -> str:
     """The name of a feature: that of the feature map, or of the data frame's column that the learner learned from."""
     if model.learner.names is not None:
@@ -653,7 +653,7 @@ def _as_rows(model: Model, rows: Any) -> Any:
 
 def _as_labels(y: Any) -> list[str]:
     """Labels as files have them."""
-    return [label if isinstance(label, str) else as_written(label) for label in y]
+    return [label if isinstance(label, str) else label_name(label) for label in y]
 
 
 def _begin(model: Model, source: Any, y: Any, labels: list[str]) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from onlearn.engine.inputs import distinct, in_order, positions
 from onlearn.engine.multilabel import LabelSets, MultilabelLearner
+from onlearn.engine.number_names import label_name
 
 if TYPE_CHECKING:
     from onlearn.models.model import Model
@@ -43,13 +44,11 @@ def truth_of(model: Model, learner: Any, X: Any, proba: np.ndarray | None = None
 
 def as_label_sets(y: Iterable[Any]) -> list[list[str]]:
     """Lists of labels as files have them; a label that is given twice counts once."""
-    from onlearn.models.model import as_written
-
     made = []
     for row, labels in enumerate(y):
         if isinstance(labels, (str, bytes)) or not isinstance(labels, Iterable):
             raise ValueError(f"y holds {labels!r} in row {row}, which is not a list of labels")
-        made.append(list(dict.fromkeys(one if isinstance(one, str) else as_written(one) for one in labels)))
+        made.append(list(dict.fromkeys(one if isinstance(one, str) else label_name(one) for one in labels)))
     return made
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 import numpy as np
 
 from onlearn.data import Batch, DataError
+from onlearn.data.formats.json_spans import parsed_line
 from onlearn.data.registry import EXTENSIONS, readers, sniff
 from onlearn.data.sources import Source, Stream, first_lines, sources
-from onlearn.data.table_roles import is_list, spread, usual_target
+from onlearn.data.table_roles import is_list, usual_target
 from onlearn.engine import reserve
 from onlearn.engine.csr import rows_at
 from onlearn.engine.inputs import distinct, in_order, positions
@@ -96,7 +96,8 @@ class MultilabelReading(Reading):
         model = self.model
         if self.plan.labels is None and self.start.from_first_row and model.labels is not None:
             names = in_order(model.labels)
-            numbers = np.array([names.index(name) for name in model.labels], dtype=np.int64)
+            places = {name: n for n, name in enumerate(names)}
+            numbers = np.array([places[name] for name in model.labels], dtype=np.int64)
             self.sets.sets[:] = self.sets.renumbered(numbers).sets
             model.labels = names
         return np.arange(len(self.sets))
@@ -247,7 +248,10 @@ def _why_several(stream: Stream, source: Source, options: TrainOptions) -> str |
         if format in ("svmlight", "vw") and NUMBERS.match(line):
             return f"line {number} of {source.name} has several numbers for a label"
         if format == "jsonl" and line.strip():
-            row = spread(json.loads(line))
+            try:
+                row = parsed_line(line)
+            except (ValueError, RecursionError):  # a bad row tells nothing
+                continue
             target = options.target if options.target is not None else usual_target(list(row))
             if isinstance(row.get(str(target)), list):
                 return f"the target, {target!r}, is a list in line {number} of {source.name}"

@@ -474,8 +474,8 @@ def unknown_columns(model: Model, rows: Any) -> str | None:
     known = model.features.columns_
     if known is None or kind_of(rows) != TABLE:
         return None
-    taken = {str(model.reading.get(role)) for role in ("target", "weight", "group", "id")}
-    new = [name for name in rows.column_names if name not in {*known, *taken}]
+    expected = {*known, *(str(model.reading.get(role)) for role in ("target", "weight", "group", "id"))}
+    new = [name for name in rows.column_names if name not in expected]
     if not new:
         return None
     more = f" and {len(new) - SHOWN_COLUMNS} more" if len(new) > SHOWN_COLUMNS else ""

@@ -15,10 +15,11 @@ from onlearn import model_file
 from onlearn.engine.base_learner import BaseLearner
 from onlearn.engine.csr import CSR, is_sparse, select
 from onlearn.engine.geometry import GEOMETRIES
+from onlearn.engine.number_names import label_name
 from onlearn.engine.stabilizers import STABILIZERS
 from onlearn.features.feature_map import Strings
 from onlearn.models.far_indices import AllColumns
-from onlearn.models.model import Model, as_written
+from onlearn.models.model import Model
 from onlearn.models.tag_files import is_tagger_file
 
 LARGE = 8 << 20  # bytes of a file from which on it is read in parts
@@ -58,7 +59,7 @@ def bare_model(learner: Any) -> Model:
         nothing = np.zeros(0, np.float32), np.zeros(0, np.int32), np.zeros(1, np.int32)
         model.features.learn(CSR(*nothing, (0, int(learner.n_features_in_))))
     if learner.task.classifies:
-        model.labels = [as_written(label) for label in learner.classes_]
+        model.labels = [label_name(label) for label in learner.classes_]
     else:
         model.task = "regress"
     return model

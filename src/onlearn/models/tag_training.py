@@ -30,7 +30,7 @@ from onlearn.models.tagger import (
     sentences_at,
     with_columns,
 )
-from onlearn.models.train_options import TrainOptions, as_list
+from onlearn.models.train_options import TrainOptions, as_list, longest_line
 from onlearn.sequence.base import SequenceLearner, Watch
 from onlearn.sequence.spans import detect_scheme
 
@@ -38,7 +38,7 @@ from onlearn.sequence.spans import detect_scheme
 DEFAULT = "StructuredPerceptron(rule='pa2(0.5)', geometry='arow(1.0)')"
 USED = (
     "sources", "output", "target", "column", "task", "learner", "rule", "geometry", "stabilizer", "template", "passes",
-    "test", "holdout", "resume", "format", "min_count", "bad_rows", "max_bad", "strict", "seed",
+    "test", "holdout", "resume", "format", "min_count", "bad_rows", "max_bad", "strict", "max_line", "seed",
 )  # fmt: skip
 MANY_LABELS = 300
 CHOICES = ("rule", "geometry", "stabilizer", "min_count")  # parameters of learners that are options of their own
@@ -88,6 +88,8 @@ class TagRun:
         parts, codes = [], []
         asked: dict[str, Any] = {} if wanted is None else {"target": wanted}
         asked |= {"format": options.format, "task": "tag", "labels": "required", "bad": self.bad}
+        if options.max_line is not None:
+            asked["max_line"] = longest_line(options.max_line)
         with data.read(options.sources, **asked) as reader:
             reader.choose_format = format_to_learn
             for batch in reader:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from onlearn.byte_sizes import parse_size
 from onlearn.errors import PlanError
 
 MAX_NAMES = 1 << 21  # names of features that are kept
@@ -207,6 +208,9 @@ class TrainOptions:
     bad_rows: FilePath | None = option(None, "A file to write rows to that cannot be read.")
     max_bad: str | float = option(MAX_BAD, "The part of the rows that may be bad, such as 5%.")
     strict: bool = option(False, "Stop at the first bad row.", bool, flags=("--strict",))
+    max_line: str | int | None = option(
+        None, "The most bytes of a line, such as 1GB; a longer one is a bad row. By default 64MB."
+    )
     cache: FilePath | None = option(None, "A folder to keep parsed rows in; by default beside large files.")
     no_cache: bool = option(False, "Neither keep nor use parsed rows.", bool, flags=("--no-cache",))
     seed: int = option(0, "The same seed gives the same model.", int, min=0, max=2**32 - 1, in_model=True)
@@ -262,6 +266,14 @@ def check_bad_rows(path: str, output: str | None) -> None:
         raise PlanError(f"there is no directory {Path(path).parent}", "bad_rows")
     if Path(path).is_dir():
         raise PlanError(f"{path} is a directory, not a file to write to", "bad_rows")
+
+
+def longest_line(given: int | str) -> int:
+    """The most bytes of a line, by the option."""
+    try:
+        return parse_size(given)
+    except ValueError as error:
+        raise PlanError(str(error), "max_line") from None
 
 
 def keep_apart(path: str, *inputs: str, parameter: str) -> None:

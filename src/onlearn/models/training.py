@@ -43,6 +43,7 @@ from onlearn.models.train_options import (
     check_bad_rows,
     check_output,
     keep_apart,
+    longest_line,
     part,
 )
 
@@ -58,7 +59,7 @@ WORDS = {
     "class_weight": ("balanced",),
 }
 # Options of ``onlearn.data.read``.
-READING = ("format", "target", "weight", "id", "delimiter", "header", "label_separator", "group")
+READING = ("format", "target", "weight", "id", "delimiter", "header", "label_separator", "group", "max_line")
 CHOICES = ("rule", "geometry", "stabilizer", "multiclass", "class_weight", "calibration")  # of a learner
 KERNEL = ("budget", "budget_policy", "cache_mb")  # of a learner with a kernel
 
@@ -350,6 +351,8 @@ def reading_of(options: TrainOptions) -> dict[str, Any]:
     reading = {name: value for name in READING if (value := getattr(options, name)) is not None}
     if options.delimiter == "\\t":  # as one types it where a tab cannot be typed
         reading["delimiter"] = "\t"
+    if options.max_line is not None:
+        reading["max_line"] = longest_line(options.max_line)
     taken = {name: reading[name] for name in ("target", "weight", "id", "group") if name in reading}
     for name, column in taken.items():
         others = [other for other in taken if other != name and taken[other] == column]

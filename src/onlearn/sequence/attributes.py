@@ -125,7 +125,7 @@ class AttributeTable:
 def numbered(vocabulary: Vocabulary, part: Part, hashes: np.ndarray) -> np.ndarray:
     """The number of each value, new ones added; -1 where the length is -1."""
     present = np.flatnonzero(part.lengths >= 0)
-    groups = np.zeros(len(present), np.uint16)
+    groups = np.zeros(len(present), np.uint32)
     rows = NamedRows(
         np.array([0, len(present)]), hashes[present], np.zeros(0), part.starts[present], part.lengths[present], groups,
         part.text, ("",),

@@ -23,6 +23,7 @@ import numpy as np
 
 from onlearn.data.batch import Sentences, hash_name
 from onlearn.engine.compositions import Composition, check_settings, refuse_changes, seed_of
+from onlearn.engine.number_names import label_name
 from onlearn.engine.passes import InterruptedAfterwards, first_ctrl_c
 from onlearn.inert_text import as_line, facts_html, number, number_of
 from onlearn.model_file import COUNT, NAMES, check_facts
@@ -196,8 +197,8 @@ class SequenceLearner:
                     self.seed = seed_of(getattr(self.settings, "random_state", 0))
                     self.began_with = copy.deepcopy(self._depends_on())
                 for label in classes if classes is not None else ():
-                    if str(label) not in self.labels:
-                        self.labels.append(str(label))
+                    if (name := label_name(label)) not in self.labels:
+                        self.labels.append(name)
                 codes = self._encode(sentences, y)
                 self._learn_more(sentences, codes, watch)
                 self._know(sentences)

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from onlearn.data.batch import Sentences
+from onlearn.engine.number_names import label_name
 
 KINDS = "a string, a tuple of strings, or a dict, list or set of attributes"
 
@@ -299,9 +300,9 @@ def label_of(label: Any, n: int, offsets: np.ndarray, may_lack: bool) -> str | N
     if label is None and may_lack:
         return None
     if isinstance(label, (str, numbers.Integral, np.bool_)):
-        return str(label)
+        return label_name(label)
     if isinstance(label, numbers.Real) and math.isfinite(label):
-        return str(label)
+        return label_name(label)
     s = int(np.searchsorted(offsets, n, side="right")) - 1
     place = f"token {n - int(offsets[s])} of sequence {s}"
     if label is None:

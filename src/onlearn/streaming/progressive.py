@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
+from onlearn.engine.number_names import label_name
 from onlearn.engine.spec import did_you_mean
-from onlearn.models.model import Model, as_written
+from onlearn.models.model import Model
 from onlearn.streaming.drift_policies import (
     POLICIES,
     ClassificationLoss,
@@ -219,7 +220,7 @@ class Progressive:
         """Score what was predicted, then learn."""
         self._row = question.row
         if isinstance(self.model, Model) and self.task == "classify" and not isinstance(y, str):
-            y = as_written(y)
+            y = label_name(y)
         if question.predicted is not None:
             self._score(question, y)
         self._learn(Item(question.x, y, question.weight))

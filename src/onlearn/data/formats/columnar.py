@@ -163,9 +163,9 @@ def as_text(row: Any) -> bytes:
     """A bad row as text, without values that only pandas could convert."""
     import pyarrow as pa
 
-    kinds = [str(kind) for kind in row.schema.types]
-    shown = [n for n, kind in enumerate(kinds) if not (pa.types.is_nested(row.schema.types[n]) and "[ns" in kind)]
-    return repr({row.column_names[n]: cell(in_one_piece(row.column(n))) for n in shown}).encode()
+    shown = [n for n, kind in enumerate(row.schema.types) if not (pa.types.is_nested(kind) and "[ns" in str(kind))]
+    names, columns = row.column_names, row.columns
+    return repr({names[n]: cell(in_one_piece(columns[n])) for n in shown}).encode()
 
 
 def cell(values: Any) -> Any:

@@ -18,10 +18,11 @@ import numpy as np
 
 from onlearn.data.bad_rows import Bad, DataError
 from onlearn.data.batch import Aside, Sentences
+from onlearn.data.blocks import Block, blank_line_ends, blocks
 from onlearn.data.cut_points import Nearby, line_start, places, spans
 from onlearn.data.parts import Part, Span
 from onlearn.data.registry import Apply, Format, Options, Parsed, reader
-from onlearn.data.sources import Block, Stream, blocks
+from onlearn.data.sources import Stream
 from onlearn.data.table_roles import find_column
 
 UNIVERSAL = ["id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"]
@@ -42,10 +43,11 @@ class Piece(NamedTuple):
     separator: bytes | None  # None: ASCII white space
 
 
-def last_sentence_end(text: np.ndarray, stop: int, final: bool) -> int:
+def last_sentence_end(text: np.ndarray, stop: int, final: bool, gaps: Sequence[int] = ()) -> int:
     """Where the last whole sentence ends: after an empty line; 0 if there is none."""
     content = text[:stop].tobytes()
-    return max(content.rfind(gap) + len(gap) if gap in content else 0 for gap in BREAKS)
+    empty = max(content.rfind(gap) + len(gap) if gap in content else 0 for gap in BREAKS)
+    return empty or int(blank_line_ends(text[:stop]).max(initial=0))
 
 
 def sentence_start(source: Nearby, place: int, stop: int) -> int | None:
@@ -91,7 +93,7 @@ class Conll(Format):
         if self.options.regress:
             raise DataError(f"{where} holds sentences: their labels are tags, and no numbers to regress on")
         waiting: list[Block] = []  # for a token that decides about columns
-        for block in blocks(stream, self.options.block_size, last_sentence_end):
+        for block in self._blocks(stream):
             waiting.append(block)
             if not begun:
                 first = self.first_token(block)
@@ -106,10 +108,13 @@ class Conll(Format):
             waiting.clear()
         yield from (Piece(one, separator) for one in waiting)
 
+    def _blocks(self, stream: Stream) -> Iterator[Block]:
+        """A stream as blocks of whole sentences."""
+        return blocks(stream, self.options.block_size, last_sentence_end, self.options.max_line, blank_line_ends)
+
     def parts(self, stream: Stream, count: int, apply: Apply) -> Sequence[Part]:
         size = stream.size
-        blocks_read = blocks(stream, self.options.block_size, last_sentence_end)
-        first = next((found for block in blocks_read if (found := self.first_token(block)) is not None), None)
+        first = next((found for block in self._blocks(stream) if (found := self.first_token(block)) is not None), None)
         if first is None:
             return []
         wanted = places(size, count)

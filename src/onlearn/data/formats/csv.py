@@ -15,6 +15,7 @@ import numpy as np
 
 from onlearn.data.arrow import booleans, from_numpy, from_strings, in_one_piece, null, numbers, scalar
 from onlearn.data.bad_rows import Bad, DataError
+from onlearn.data.blocks import Block, blocks
 from onlearn.data.cut_points import spans
 from onlearn.data.formats import csv_cuts, csv_layout
 from onlearn.data.formats.csv_cuts import Beginning, RowBlocks
@@ -33,7 +34,7 @@ from onlearn.data.formats.csv_rows import (
 )
 from onlearn.data.parts import Part, Span
 from onlearn.data.registry import Apply, Format, Options, Parsed, guess_delimiter, is_json, reader
-from onlearn.data.sources import Block, Stream, blocks, first_lines
+from onlearn.data.sources import Stream, first_lines
 from onlearn.data.table_roles import KEPT_ID, MISSING, Roles, take_roles
 
 SAMPLE = 1 << 20  # bytes that decide about delimiter and quotes
@@ -80,7 +81,7 @@ class Csv(Format):
         beginning = source.part.beginning if isinstance(source.part, Span) else None
         lines: list[str] = []
         if not source.begins_inside:
-            lines = sample(stream)
+            lines = sample(stream, self.options.max_line)
             if not lines:
                 return
             check_lines(lines, source.name)
@@ -89,7 +90,7 @@ class Csv(Format):
             self.notes.append(f"{source.name}: quotes are taken as they stand, for they do not enclose cells")
         cutter = RowBlocks(dialect, 0 if beginning is None else beginning.width)
         names: list[str] | None = None
-        for block in blocks(stream, self.options.block_size, cutter.cut):
+        for block in blocks(stream, self.options.block_size, cutter.cut, self.options.max_line):
             first = None
             if names is None:
                 if cutter.width == 1 and self.options.labelled and lines:
@@ -100,7 +101,7 @@ class Csv(Format):
             yield Piece(block, cutter.lines, dialect, names, first)
 
     def parts(self, stream: Stream, count: int, apply: Apply) -> Sequence[Part]:
-        lines = sample(stream)
+        lines = sample(stream, self.options.max_line)
         check_lines(lines, stream.source.name)
         beginning = csv_cuts.beginning_of(stream, self._dialect(lines), self.options.block_size) if lines else None
         if beginning is None:
@@ -115,7 +116,8 @@ class Csv(Format):
     def _dialect(self, lines: list[str]) -> Dialect:
         """The dialect of a file that begins with these lines."""
         delimiter = self.options.delimiter or self.delimiter or guess_delimiter(lines[:200])
-        return Dialect(ord(delimiter), QUOTE if csv_layout.guess_quotes(lines, delimiter) else 0)
+        quote = QUOTE if csv_layout.guess_quotes(lines, delimiter) else 0
+        return Dialect(ord(delimiter), quote, self.options.max_line)
 
     def _begin(self, rows: RowTable, where: str, beginning: Beginning | None) -> tuple[list[str], Read]:
         """Find the columns of a file in its first rows. The first file also decides about types and roles.
@@ -233,9 +235,10 @@ class Tsv(Csv):
     delimiter = "\t"
 
 
-def sample(stream: Stream) -> list[str]:
-    """The first lines of a file that are not empty."""
-    return [line.decode("utf-8", "replace") for line in first_lines(stream, SAMPLE) if line.strip()]
+def sample(stream: Stream, longest: int) -> list[str]:
+    """The first lines of a file that are not empty, as far as they say something: without those that are too long."""
+    found = [line for line in first_lines(stream, SAMPLE, longest) if line.strip()]
+    return [line.decode("utf-8", "replace") for line in [one for one in found if len(one) <= longest] or found[:1]]
 
 
 def check_lines(lines: list[str], where: str) -> None:
@@ -370,13 +373,15 @@ def count_kinds(cells: Any) -> tuple[int, int]:
 
     A whole number with leading zeros, or one that a float cannot hold, is a text: it is a name and not an amount.
     """
-    cells = cells.drop_null()
+    if cells.null_count:
+        cells = cells.drop_null()
     most = len(cells) // STRAY
     start = cells.slice(0, 2 * most + 100)
-    texts = count_texts(start)
+    texts = count_texts(start) if len(start) else 0
     if texts > most:
         return len(start) - texts, texts
-    texts = count_texts(cells)
+    if len(start) < len(cells):
+        texts = count_texts(cells)
     return len(cells) - texts, texts
 
 

@@ -16,17 +16,18 @@ one of a shard and its quote is open.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from onlearn.data.blocks import Block, blocks
 from onlearn.data.cut_points import LARGEST, WINDOW, Bytes, Nearby, line_start, places, windows
-from onlearn.data.formats import csv_rows
 from onlearn.data.formats.csv_layout import most_common_width
 from onlearn.data.formats.csv_rows import Dialect, Lines, RowScanner, RowTable, find_lines, first_widths
 from onlearn.data.parts import Span
 from onlearn.data.registry import Apply
-from onlearn.data.sources import BOM, NEW_LINE, Block, Source, Stream, blocks
+from onlearn.data.sources import BOM, NEW_LINE, Source, Stream
 
 NEAR = 1 << 20  # bytes after a place in which a quote is looked for first
 TRIES = 100  # lines from a place on that are looked at before rows are read
@@ -44,21 +45,21 @@ class Beginning(NamedTuple):
 
 
 class RowBlocks:
-    """Ends blocks of text with whole rows, for ``sources.blocks``. With width 0, the first rows decide about it."""
+    """Ends blocks of text with whole rows, for ``blocks``. With width 0, the first rows decide about it."""
 
     def __init__(self, dialect: Dialect, width: int = 0) -> None:
         self.dialect: Dialect = dialect
         self.width: int = width
         self.lines: Lines  # of the last block
 
-    def cut(self, text: np.ndarray, stop: int, final: bool) -> int:
+    def cut(self, text: np.ndarray, stop: int, final: bool, gaps: Sequence[int] = ()) -> int:
         """The end of the last whole row."""
         if not self.after_width(text, stop, final):
             return 0
-        self.lines, end = find_lines(text, stop, final, self.dialect, self.width)
+        self.lines, end = find_lines(text, stop, final, self.dialect, self.width, gaps)
         return end
 
-    def after_width(self, text: np.ndarray, stop: int, final: bool) -> int:
+    def after_width(self, text: np.ndarray, stop: int, final: bool, gaps: Sequence[int] = ()) -> int:
         """The end of a text whose first rows say how many cells a row has, as the first one with rows does; else 0."""
         if not self.width:
             widths = first_widths(text, stop, final, self.dialect)
@@ -76,7 +77,7 @@ def beginning_of(stream: Stream, dialect: Dialect, block_size: int) -> Beginning
     """What the first block says about a file; None if it has no good rows."""
     cutter = RowBlocks(dialect)
     skipped = len(BOM) if stream.source.between(0, len(BOM)) == BOM else 0
-    block = next(blocks(stream, block_size, cutter.after_width))
+    block = next(blocks(stream, block_size, cutter.after_width, dialect.longest))
     text, scanner, place = block.text[: block.stop].tobytes(), RowScanner(dialect, cutter.width), 0
     may_be_header = True
     while place < block.stop and (row := scanner.row(text, place, block.stop, False)) is not None:
@@ -104,9 +105,9 @@ class Stretch(NamedTuple):
 def row_starts(source: Source, size: int, count: int, beginning: Beginning, apply: Apply) -> list[int]:
     """The starts of rows near the places that cut a file into ``count`` parts, in ascending order.
 
-    Reads about a megabyte at each place. Where it has no quote, the next one is looked for by ``apply``, in at most
-    ``LONGEST`` bytes: a file without any quote is searched through once, unless it is very large. If the quotes after a
-    place do not tell, the rows from the last cut to this one are read, one block after another.
+    Reads about a megabyte at each place. Where it has no quote, the next one is looked for by ``apply``, in as many
+    bytes as a row may have: a file without any quote is searched through once, unless it is very large. If the quotes
+    after a place do not tell, the rows from the last cut to this one are read, one block after another.
     """
     wanted = places(size, count)
     limits = [*wanted[1:], size]
@@ -133,8 +134,9 @@ def row_end(source: Source, known: int, start: int, limit: int, size: int, begin
     try:
         if not known and stream.head(len(BOM)) == BOM:
             end = len(BOM)
-        for block in blocks(stream, step, RowBlocks(beginning.dialect, beginning.width).cut):
-            end += block.stop
+        cutter = RowBlocks(beginning.dialect, beginning.width)
+        for block in blocks(stream, step, cutter.cut, beginning.dialect.longest):
+            end += block.stop + block.more_bytes
             if end >= start:
                 return end if end < limit else None
     finally:
@@ -173,7 +175,7 @@ class Quotes:
         distant = [start for start in starts if lone_quote(self._stretch(start, NEAR)) is None]
         stretches = []
         for start, after in zip(distant, [*distant[1:], self._size]):
-            stretch = self._stretch(start, csv_rows.LONGEST)
+            stretch = self._stretch(start, self._dialect.longest)
             stretches.append(stretch._replace(stop=min(stretch.stop, after)))
         for stretch, at in zip(stretches, apply(lone_quote, stretches)):
             self._without.append((stretch.start, stretch.stop if at is None else at))
@@ -197,7 +199,7 @@ class Quotes:
         for first, stop in self._without:
             if first <= at < stop:
                 at = stop
-        stop = min(start + csv_rows.LONGEST, self._size)
+        stop = min(start + self._dialect.longest, self._size)
         return None if at >= stop else lone_quote(self._stretch(at, stop - at)._replace(source=self._nearby))
 
     def _stretch(self, start: int, size: int) -> Stretch:

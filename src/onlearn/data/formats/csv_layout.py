@@ -94,24 +94,34 @@ def guess_target(rows: list[list[str | None]], names: list[str], numeric: list[b
 
 
 def column_names(cells: list[str | None]) -> list[str]:
-    """Distinct names for the columns, from the cells of the header."""
-    names: list[str] = []
-    for n, cell in enumerate(cells):
-        name = cell.strip() if cell and cell.strip() else f"c{n}"
-        while name in names:
-            name += "_"
-        names.append(name)
+    """Distinct names for the columns, from the cells of the header.
+
+    >>> column_names(["x", "x", None, "x_2", "x"])
+    ['x', 'x_3', 'c2', 'x_2', 'x_4']
+    """
+    given = [cell.strip() if cell and cell.strip() else f"c{n}" for n, cell in enumerate(cells)]
+    taken, counts = set(given), dict[str, int]()
+    names = []
+    for name in given:
+        distinct = name
+        while name in counts and distinct in taken:  # the first column of a name keeps it
+            counts[name] += 1
+            distinct = f"{name}_{counts[name]}"
+        counts.setdefault(name, 1)
+        taken.add(distinct)
+        names.append(distinct)
     return names
 
 
 def check_types(options: Options, names: list[str], numeric: list[bool], where: str) -> list[bool]:
     """The guessed types, replaced where the user gives others."""
+    places = {name: n for n, name in enumerate(names)}
     for name, kind in options.types.items():
-        if name not in names:
+        if name not in places:
             raise DataError(f"{where} has no column {name!r} to be a {kind}")
         if kind not in ("number", "string"):
             raise ValueError(f"a column's type is 'number' or 'string', not {kind!r}")
-        numeric[names.index(name)] = kind == "number"
+        numeric[places[name]] = kind == "number"
     return numeric
 
 

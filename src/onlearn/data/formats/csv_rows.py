@@ -3,7 +3,8 @@
 The rules: a cell is quoted if its first byte after blanks is the quote; a quote inside a quoted cell is written twice;
 line breaks inside belong to the cell. Blanks around cells, but not inside quotes, are no part of them. If a row spans
 several lines and has the wrong number of cells, its quote is assumed to be a mistake: its first line is a bad row, and
-the next row begins with its second line. So it is if a quote is not closed within ``LONGEST`` bytes of its row.
+the next row begins with its second line. So it is if a quote is not closed within the length that a line may have, from
+the beginning of its row on. A row with a line that was left out for its length is left out, too.
 
 Most lines are plain: each is one row, and PyArrow's rules agree with these. NumPy finds the lines that may not be
 plain, and ``RowScanner`` examines them byte by byte. Bad rows are removed from the text. A row with a carriage return
@@ -13,21 +14,21 @@ in the middle of a cell, where PyArrow would end the line, is written again with
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlearn.compiler import compiled
-from onlearn.data.sources import BOM
+from onlearn.data.sources import BOM, LONGEST
 
 QUOTE = ord('"')
 NEWLINE, RETURN, TAB, SPACE = 10, 13, 9, 32
 BLANKS = b" \r\n\t"
-# What is wrong with a row: nothing, its number of cells, an open quote, text after a closing quote.
-FINE, WIDTH, OPEN, AFTER = range(4)
+# What is wrong with a row: nothing, its number of cells, an open quote, text after a closing quote, a line left out.
+FINE, WIDTH, OPEN, AFTER, GAP = range(5)
 ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
 STEP = 1 << 12  # bytes between two tests whether to stop
-LONGEST = 1 << 26  # bytes of a row up to its last closing quote, so that an open quote does not take in the whole file
 SAMPLE_ROWS = 100  # rows that decide how many cells a row has
 
 
@@ -36,6 +37,7 @@ class Dialect(NamedTuple):
 
     delimiter: int
     quote: int  # 0: none
+    longest: int = LONGEST  # bytes of a row up to its last closing quote, so that an open one does not take in the file
 
     @property
     def usual(self) -> bool:
@@ -59,7 +61,7 @@ class Row(NamedTuple):
     start: int
     stop: int
     width: int  # the number of cells, without one whose quote is never closed
-    wrong: int  # FINE, WIDTH, OPEN or AFTER
+    wrong: int  # FINE, WIDTH, OPEN, AFTER or GAP
     cells: list[tuple[int, int, bool]]  # start, stop, whether the cell is quoted
     several_lines: bool
     lone_return: bool = False  # a carriage return outside quotes is not at the end of the line
@@ -76,10 +78,11 @@ class RowScanner:
     width: int
     leading: bytes
     trailing: bytes
+    longest: int
 
     def __init__(self, dialect: Dialect, width: int) -> None:
         self.delimiter, self.quote, self.width = bytes([dialect.delimiter]), dialect.quote, width
-        self.leading, self.trailing = dialect.leading, dialect.trailing
+        self.leading, self.trailing, self.longest = dialect.leading, dialect.trailing, dialect.longest
         self._plain: re.Pattern[bytes] | None = None
         if width and dialect.usual and dialect.quote and dialect.delimiter != SPACE:
             mark, edge = re.escape(bytes([dialect.quote])), re.escape(self.delimiter)
@@ -93,7 +96,7 @@ class RowScanner:
 
         This is what ``row`` finds, but faster, and without the list of cells.
         """
-        found = None if self._plain is None else self._plain.match(text, start, min(stop, start + LONGEST))
+        found = None if self._plain is None else self._plain.match(text, start, min(stop, start + self.longest))
         if found is None:
             return None
         end = found.end()
@@ -105,7 +108,7 @@ class RowScanner:
         """The row that begins at ``start``; None if it continues after ``stop`` in text that is not read yet."""
         cells: list[tuple[int, int, bool]] = []
         p, second, wrong = start, 0, FINE  # second: where the second line of the row begins
-        limit = min(stop, start + LONGEST)
+        limit = min(stop, start + self.longest)
         while True:
             while p < stop and text[p] in self.leading:
                 p += 1
@@ -170,8 +173,10 @@ class Lines(NamedTuple):
     quotes: np.ndarray  # the places of quotes around cells of good rows: opening and closing ones in turn
 
 
-def find_lines(text: np.ndarray, stop: int, final: bool, dialect: Dialect, width: int) -> tuple[Lines, int]:
-    """Find the lines of ``text[:stop]``, and the end of its last complete row."""
+def find_lines(
+    text: np.ndarray, stop: int, final: bool, dialect: Dialect, width: int, gaps: Sequence[int] = ()
+) -> tuple[Lines, int]:
+    """Find the lines of ``text[:stop]``, and the end of its last complete row. ``gaps``: lines that were left out."""
     ends = np.flatnonzero(text[:stop] == NEWLINE)
     if not len(ends):
         return Lines(ends, [], ends), 0
@@ -189,6 +194,8 @@ def find_lines(text: np.ndarray, stop: int, final: bool, dialect: Dialect, width
             if row is None or row.stop > end:
                 end = start
                 break
+            if not row.wrong and row.several_lines and any(row.start < gap < row.stop for gap in gaps):
+                row = row._replace(wrong=GAP)
             p = row.stop
             examined.append(row)
             if row.wrong or row.several_lines or row.lone_return or not dialect.usual:
@@ -376,6 +383,8 @@ class RowTable:
         for row, first, after in zip(self.odd, firsts.tolist(), nexts.tolist()):
             kept[first:after] = False
             if not row.is_empty(self.raw):
+                if row.wrong == GAP:
+                    continue  # the line that was left out is reported
                 if row.wrong:
                     self.bad.append((first, row))
                 else:

@@ -13,10 +13,10 @@ import numpy as np
 
 from onlearn.data.arrow import codes, from_strings
 from onlearn.data.bad_rows import Bad
+from onlearn.data.blocks import Block
 from onlearn.data.formats.scanning import Lines, drop_rows, line_starts
 from onlearn.data.label_sets import UNIT
 from onlearn.data.registry import Parsed, reader
-from onlearn.data.sources import Block
 from onlearn.data.table_roles import as_numbers
 
 BLANKS = b" \t\r"

@@ -15,11 +15,12 @@ from onlearn.compiler import compiled
 from onlearn.compiler.intrinsics import BITS, eight
 from onlearn.data.bad_rows import Bad
 from onlearn.data.batch import finish, mix, rows_at
+from onlearn.data.blocks import Block, blocks, raw_line
 from onlearn.data.cut_points import line_starts_near, spans
 from onlearn.data.formats.numbers import INFINITE, MISSING
 from onlearn.data.parts import Part
 from onlearn.data.registry import Apply, Format, Parsed
-from onlearn.data.sources import Block, Stream, blocks, raw_line
+from onlearn.data.sources import Stream
 
 ONE, EIGHT, SIXTY_FOUR = np.uint64(1), np.uint64(8), np.uint64(64)
 TOP_BITS = np.uint64(0x8080808080808080)  # set in bytes that are not ASCII
@@ -33,7 +34,7 @@ class Lines(Format):
     """Formats with one row a line. A piece is a block of lines, and independent of other pieces."""
 
     def pieces(self, stream: Stream) -> Iterator[Any]:
-        return blocks(stream, self.options.block_size)
+        return blocks(stream, self.options.block_size, longest=self.options.max_line)
 
     def parts(self, stream: Stream, count: int, apply: Apply) -> Sequence[Part]:
         return spans(line_starts_near(stream.source, stream.size, count), stream.size)

@@ -14,9 +14,9 @@ import numpy as np
 
 from onlearn.data.bad_rows import Bad
 from onlearn.data.batch import Sentences
+from onlearn.data.blocks import Block
 from onlearn.data.formats.scanning import Lines
 from onlearn.data.registry import Parsed, reader
-from onlearn.data.sources import Block
 
 UNUSUAL = (b"\x1c", b"\x1d", b"\x1e", b"\x1f")  # white space to str.split, but not to bytes.split
 TOKEN = re.compile(r"[^ \t\n\r\f\v]+")

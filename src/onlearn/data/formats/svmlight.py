@@ -18,6 +18,7 @@ import numpy as np
 from onlearn.compiler import compiled
 from onlearn.compiler.intrinsics import eight
 from onlearn.data.batch import START
+from onlearn.data.blocks import Block
 from onlearn.data.formats.numbers import (
     DIGIT,
     DIGITS,
@@ -52,7 +53,6 @@ from onlearn.data.formats.scanning import (
     why_not,
 )
 from onlearn.data.registry import Options, Parsed, reader
-from onlearn.data.sources import Block
 from onlearn.engine.csr import CSR
 
 NEWLINE, HASH, COLON = 10, 35, 58

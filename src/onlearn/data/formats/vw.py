@@ -14,6 +14,7 @@ import numpy as np
 from onlearn.compiler import compiled
 from onlearn.compiler.intrinsics import BITS, below, eight, ends_among, equal, trailing_zeros
 from onlearn.data.batch import START, NamedRows, finish, mix
+from onlearn.data.blocks import Block
 from onlearn.data.formats.numbers import (
     DIGITS,
     EXACT,
@@ -47,14 +48,12 @@ from onlearn.data.formats.scanning import (
     wrong_bytes,
 )
 from onlearn.data.registry import Options, Parsed, reader
-from onlearn.data.sources import Block
 from onlearn.engine.csr import all_finite
 
 NEWLINE, BAR, COLON, QUOTE = 10, 124, 58, 39
 CARET = np.uint64(94)
 EIGHT = np.uint64(8)
 AFTER_BLANK, A_COLON, A_BAR = np.uint64(33), np.uint64(COLON), np.uint64(BAR)
-SPACES = 1 << 16  # the number of a namespace is a uint16
 UNSURE_ROOM = 1000  # numbers of a block that the loop may not be able to round, at first
 BASE_NOTE = "vw: initial predictions (the third number before the |) are not used"
 
@@ -72,7 +71,6 @@ REASONS = (
     "the value is not a number",
     "the value is infinite",
     "the value is missing",
-    "there are too many namespaces",
 )
 (
     NO_LABEL,
@@ -86,8 +84,7 @@ REASONS = (
     VALUE_TEXT,
     VALUE_INFINITE,
     VALUE_MISSING,
-    MANY_SPACES,
-) = range(1, 13)
+) = range(1, 12)
 # Why the loop stopped: the text ended, a table is full, an array is full.
 DONE, CROWDED_LABELS, CROWDED_SPACES, FULL = range(4)
 
@@ -118,7 +115,7 @@ class Features(NamedTuple):
     values: np.ndarray  # float64
     starts: np.ndarray  # int64
     lengths: np.ndarray  # int64
-    groups: np.ndarray  # uint16
+    groups: np.ndarray  # uint32
     unsure: np.ndarray  # int64: position, start, stop; position < 0: the label of row -position - 1
     scales: np.ndarray  # float64: the factor of an unsure value
 
@@ -151,7 +148,7 @@ def new_features(most: int, unsure: int) -> Features:
         values=np.empty(most),
         starts=np.empty(most, dtype=np.int64),
         lengths=np.empty(most, dtype=np.int64),
-        groups=np.empty(most, dtype=np.uint16),
+        groups=np.empty(most, dtype=np.uint32),
         unsure=np.empty((unsure, 3), dtype=np.int64),
         scales=np.empty(unsure),
     )
@@ -271,9 +268,6 @@ def parse(text, stop, row_out, out, labels, spaces, seeds, regress, want, drop):
                     group = code_of(text, start, p, hash_span(text, start, p, START), spaces)
                     if group < 0 or group >= len(seeds):
                         return counts(row, k, line, bad, unsure, weighted, tagged, based, CROWDED_SPACES)
-                    if group >= SPACES:
-                        reason, p = MANY_SPACES, start
-                        break
                     if seeds[group] == ZERO:
                         seeds[group] = seed_of(text, start, p)
                 seed = seeds[group]

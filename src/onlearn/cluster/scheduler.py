@@ -1,0 +1,90 @@
+"""A connection to the scheduler of a cluster, or to one that is started on this machine."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from typing import Any
+
+from onlearn.cluster.connection import ANSWER, COUNT, PATIENCE, STALL, Connection, one_line, within
+from onlearn.errors import ClusterError, PlanError
+
+LOCAL = re.compile(r"local(?::(\d+))?")
+MOST_LOCAL = 256  # processes
+SHARE_OF_MEMORY = 0.9  # of the machine's memory, for local workers
+SILENT = logging.CRITICAL + 1  # a level of logs that nothing has
+
+
+def connect(given: Any, *, patience: float = PATIENCE, stall: float = STALL) -> Connection:
+    """A connection to a client of Dask's, to the address of a scheduler, or to ``local:N`` processes started here.
+
+    Without a number there is a process for each processor. What ends with .json is taken for a scheduler file.
+    """
+    try:
+        import distributed
+    except ImportError:
+        raise PlanError("a cluster needs Dask: pip install 'onlearn[cluster]'", "cluster") from None
+    limits: dict[str, Any] = {"patience": patience, "stall": stall}
+    if not isinstance(given, (str, os.PathLike)):
+        if not all(hasattr(given, name) for name in ("submit", "scatter", "gather")):
+            raise PlanError(f"a client of Dask's, or an address, is needed, not {given!r}", "cluster")
+        if getattr(given, "asynchronous", False):
+            raise PlanError("the client is asynchronous: give one that is not", "cluster")
+        return Connection(given, **limits)
+    name = os.fspath(given)
+    local = LOCAL.fullmatch(name)
+    if local is not None:
+        return _start_local(int(local[1] or 0), limits)
+    if name.endswith(".json"):
+        if not os.path.isfile(name):
+            raise PlanError(f"there is no scheduler file {name}", "cluster")
+        where: dict[str, Any] = {"scheduler_file": name}
+    elif "://" in name or re.fullmatch(r"[\w.-]+:\d+", name):
+        where = {"address": name}
+    else:
+        raise PlanError(f"{name!r} is no cluster: name one as local:4 or tcp://host:8786", "cluster")
+    _quiet()
+    seconds = min(ANSWER, patience)
+    try:
+        # Dask's own deadline does not hold for what answers, and then says nothing.
+        client = within(lambda: distributed.Client(**where, timeout=seconds, set_as_default=False), seconds + COUNT)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ClusterError(f"there is no scheduler at {name}: {one_line(error)}") from None
+    return Connection(client, [client], **limits)
+
+
+def _start_local(number: int, limits: dict[str, float]) -> Connection:
+    import distributed
+    from distributed.system import MEMORY_LIMIT
+
+    from onlearn.threads import cores
+
+    number = number or cores()
+    if number > MOST_LOCAL:
+        raise PlanError(f"{number} processes are more than {MOST_LOCAL}: name a scheduler", "cluster")
+    _quiet()
+    try:
+        cluster = distributed.LocalCluster(
+            n_workers=number,
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=int(SHARE_OF_MEMORY * MEMORY_LIMIT / number),
+            dashboard_address="127.0.0.1:0",  # any port that is free
+            silence_logs=SILENT,
+            preload=["onlearn.cluster.local_worker"],
+        )
+        client = distributed.Client(cluster, set_as_default=False)
+    except (OSError, TimeoutError, RuntimeError) as error:
+        raise ClusterError(f"{number} local worker processes cannot be started: {one_line(error)}") from None
+    made = Connection(client, [client, cluster], **limits)
+    # Dask gives a local worker up that ends twice within some seconds.
+    made.revive = lambda: cluster.scale(number)
+    return made
+
+
+def _quiet() -> None:
+    """Dask logs each worker and client that ends, with a traceback; what matters of it is told in a sentence."""
+    named = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    for name in ("distributed", "tornado.application", *named):  # Dask gives some of its loggers levels of their own
+        logging.getLogger(name).setLevel(SILENT)
