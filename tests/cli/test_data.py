@@ -61,6 +61,15 @@ def test_what_looks_wrong(run, tmp_path):
     assert "problems:" in out and "\x1b" not in out and "say --target" in out
 
 
+def test_long_values_are_shown_by_their_beginning(run, tmp_path):
+    file = tmp_path / "a.jsonl"
+    rows = [{"same": "s" * 1000, "text": "t" * 999 + str(n % 3), "y": "ab"[n % 2]} for n in range(50)]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = report(run, file)
+    assert found["problems"] == [f"same: always '{'s' * 200}' and so on"]
+    assert found["columns"]["text"]["distinct"] == 3
+
+
 def test_half_precision_is_described(run, tmp_path):
     table = pa.table({"a": np.array([1.5, 2.5, 3.5], np.float16), "y": ["a", "b", "a"]})
     parquet.write_table(table, tmp_path / "a.parquet")

@@ -59,7 +59,7 @@ def _content(values: Any, dtype: Any) -> np.ndarray:
     _, content = values.buffers()
     if content is None:
         return np.zeros(len(values), dtype)
-    return np.frombuffer(content, dtype)[values.offset : values.offset + len(values)]
+    return np.frombuffer(content, dtype, values.offset + len(values))[values.offset :]
 
 
 def string_parts(values: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -68,7 +68,7 @@ def string_parts(values: Any) -> tuple[np.ndarray, np.ndarray]:
     text = np.frombuffer(content, np.uint8) if content is not None and content.size else np.zeros(0, np.uint8)
     if not len(values):
         return text, np.zeros(1, np.int64)
-    return text, np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
+    return text, np.frombuffer(offsets, np.int64, values.offset + len(values) + 1)[values.offset :]
 
 
 def codes(encoded: Any) -> np.ndarray:

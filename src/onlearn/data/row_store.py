@@ -37,6 +37,8 @@ MAGIC = b"onlearn rows 3\n\n"
 PADDING = 64  # bytes after the content, which compiled loops may read
 TAIL = 8 + 4 + len(MAGIC)  # where the index starts, its checksum, and the magic word
 FACTS = b"facts"
+FARTHEST = 1 << 48  # lines and columns of a file
+LARGEST = np.finfo(np.float64).max
 INTEGER_TYPES = [np.dtype(name) for name in ("u1", "u2", "u4", "i1", "i2", "i4")]
 PLAIN = {"codes": "i8", "numbers": "f8", "weight": "f8", "groups": "i8", "lines": "i8"}
 NAMED = {"indptr": "i8", "hashes": "u8", "values": "f8", "starts": "i8", "lengths": "i8", "groups": "u4", "text": "u1"}
@@ -301,9 +303,13 @@ def unpack(facts: dict[str, Any], arrays: Arrays) -> Parsed:
     """The parsed piece that was packed; raises ``DamagedError`` if it is not valid."""
     names, line_count = facts["names"], facts["line_count"]
     bad = [Bad(line, column, reason, raw.encode("latin-1")) for line, column, reason, raw in facts["bad"]]
-    require(isinstance(line_count, int) and all(isinstance(name, str) for name in names))
+    places = [line_count, *(number for one in bad for number in (one.line, one.column))]
+    require(all(isinstance(number, int) and 0 <= number < FARTHEST for number in places))
+    require(all(isinstance(name, str) for name in names))
+    require(all(isinstance(one.reason, str) for one in bad))
     plain: dict[str, Any] = {name: typed_array(arrays, name, kind) for name, kind in PLAIN.items() if name in arrays}
     if "ids" in facts:
+        require(isinstance(facts["ids"], list) and all(id is None or isinstance(id, str) for id in facts["ids"]))
         plain["ids"] = np.array(facts["ids"], dtype=object)
     rows: Any
     if "prefixes" in facts:
@@ -314,9 +320,17 @@ def unpack(facts: dict[str, Any], arrays: Arrays) -> Parsed:
         rows = matrix(arrays, facts)
     count = rows_in(rows)
     require(all(array.shape == (count,) for array in plain.values()))
-    if "codes" in plain and count:
-        require(plain["codes"].min() >= -1 and plain["codes"].max() < len(names))
+    require(in_range(plain.get("codes"), -1, len(names) - 1) and in_range(plain["lines"], 0, line_count - 1))
+    require(in_range(plain.get("groups"), -1, None) and in_range(plain.get("weight"), 0.0, LARGEST))
+    require("numbers" not in plain or not np.isinf(plain["numbers"]).any())
     return Parsed(rows, line_count=line_count, names=names, bad=bad, **plain)
+
+
+def in_range(array: np.ndarray | None, low: float, high: float | None) -> bool:
+    """Whether all numbers of an array, if there is one, are from ``low`` to ``high``; NaN is not."""
+    if array is None or not len(array):
+        return True
+    return bool(array.min() >= low and (high is None or array.max() <= high))
 
 
 def typed_array(arrays: Arrays, name: str, *kinds: str) -> np.ndarray:
@@ -337,7 +351,7 @@ def named_rows(arrays: Arrays, prefixes: Any) -> NamedRows:
         starts, lengths = parts["starts"], parts["lengths"]
         require(starts.min() >= 0 and lengths.min() >= 0 and lengths.max() <= len(parts["text"]))
         require(starts.max() <= len(parts["text"]) and (starts + lengths).max() <= len(parts["text"]))
-        require(parts["groups"].max() < len(prefixes))
+        require(parts["groups"].max() < len(prefixes) and bool(np.isfinite(parts["values"]).all()))
     return NamedRows(**parts, prefixes=tuple(prefixes))
 
 
@@ -349,7 +363,17 @@ def matrix(arrays: Arrays, facts: dict[str, Any]) -> CSR:
     check_pointers(indptr, len(data))
     require(len(indptr) == rows + 1 and len(indices) == len(data))
     require(not len(indices) or (indices.min() >= 0 and indices.max() < columns))
-    return CSR(data, indices, indptr, (rows, columns), facts["unique"] is True, facts["finite"] is True)
+    unique = facts["unique"] is True and in_order(indices, indptr)
+    require(bool(np.isfinite(data).all()))
+    return CSR(data, indices, indptr, (rows, columns), unique, facts["finite"] is True)
+
+
+def in_order(indices: np.ndarray, indptr: np.ndarray) -> bool:
+    """Whether the columns of each row are in order, and none comes twice; else loops find out whether one does."""
+    rising = indices[1:] > indices[:-1]
+    ends = indptr[1:-1]
+    rising[ends[(ends > 0) & (ends < len(indices))] - 1] = True  # where a row ends and another begins
+    return bool(rising.all())
 
 
 def check_pointers(indptr: np.ndarray, count: int) -> None:
@@ -409,7 +433,8 @@ def read_arrays(raw: np.ndarray) -> tuple[dict[str, Any], Arrays]:
         dtype = np.dtype(facts["types"][name])
         require(values.dtype.kind in "iuf" and dtype.kind in "iuf")
         start = values.ctypes.data - raw.ctypes.data
-        if values.dtype == dtype and 0 <= start <= len(raw) - values.nbytes:
+        inside = 0 <= start <= len(raw) - values.nbytes and values.flags.aligned
+        if values.dtype == dtype and inside:
             arrays[name] = raw[start : start + values.nbytes].view(dtype)
         else:
             arrays[name] = values.astype(dtype)

@@ -160,7 +160,12 @@ def tellable(column: Any) -> Any:
     """A column that converts to Python values: times become strings, because those in nanoseconds need pandas."""
     import pyarrow as pa
 
-    return column.cast(pa.string()) if pa.types.is_temporal(column.type) else column
+    if not pa.types.is_temporal(column.type) or pa.types.is_interval(column.type):
+        return column
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:  # an unknown time zone, or a year that has more than four digits
+        return column.cast(pa.int64())
 
 
 def as_numbers(column: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -19,6 +19,8 @@ from onlearn.models.plan import with_text
 from onlearn.models.run_reading import MANY_LABELS, regression_question
 
 DISTINCT = 1000  # values of a column that are counted
+LONG = 200  # letters from which only a hash of a value is held
+HELD = 1 << 26  # bytes of the first rows that are held for the roles of columns
 
 
 class Column:
@@ -58,7 +60,7 @@ class Column:
         elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
             self.own_name += pc.sum(pc.equal(values, scalar(self.name))).as_py() or 0
         if len(self.values) <= DISTINCT:
-            self.values.update(tellable(pc.unique(values.drop_null())[: DISTINCT + 1]).to_pylist())
+            self.values.update(map(short, tellable(pc.unique(values.drop_null())[: DISTINCT + 1]).to_pylist()))
 
     def report(self, rows: int) -> dict[str, Any]:
         made: dict[str, Any] = {
@@ -80,10 +82,18 @@ class Column:
         if missing:
             found.append(f"{self.name}: {missing:,} values are missing ({100 * missing / rows:.3g} %)")
         if len(self.values) == 1 and rows > 1:
-            found.append(f"{self.name}: always {next(iter(self.values))!r}")
+            (value,) = self.values
+            always = f"{value[0]!r} and so on" if isinstance(value, tuple) else repr(value)
+            found.append(f"{self.name}: always {always}")
         if self.own_name:
             found.append(f"{self.name}: {self.own_name:,} cells are the name of the column: is the header repeated?")
         return found
+
+
+def short(value: Any) -> Any:
+    """A value itself, or what stands for a long one, which would take much memory."""
+    long = isinstance(value, (str, bytes)) and len(value) > LONG
+    return (value[:LONG], hash(value)) if long else value
 
 
 def is_number(kind: Any) -> bool:
@@ -115,12 +125,14 @@ class TableRows:
         self.columns: dict[str, Column] = {}
         self.first: list[Any] = []  # the first rows, for the roles of columns
         self.held: int = 0  # how many they are
+        self.size: int = 0  # and their bytes
 
     def add(self, batch: Batch) -> None:
         table = batch.parsed
-        if self.held < LOOK_AT:
+        if self.held < LOOK_AT and self.size < HELD:
             self.first.append(table.slice(0, LOOK_AT - self.held))
             self.held += self.first[-1].num_rows
+            self.size += self.first[-1].nbytes
         for name in table.column_names:
             self.columns.setdefault(name, Column(name)).add(in_one_piece(table.column(name)))
 
