@@ -24,8 +24,10 @@ from typing import Any
 
 from onlearn.data.bad_rows import BadRows, DataError
 from onlearn.data.file_reader import read
+from onlearn.data.parts import Span
+from onlearn.data.plain_text import RETURN
 from onlearn.data.registry import Apply, Content, Format, Options, format_name, readers
-from onlearn.data.sources import SIZE, Source, Stream, check_encoding, sources
+from onlearn.data.sources import SIZE, Source, Stream, check_encoding, line_end, sources
 
 FIRST_BATCH = {"workers": 0, "table_required": False, "strict": False, "cache": False, "live": False}
 
@@ -93,8 +95,12 @@ def _shards_of(
         if file.compression is not None:
             return [file]
         check_encoding(stream)
+        ends_with_returns = line_end(stream) == RETURN
         form: Format = readers()[name](options, notes)
-        return [file._replace(part=part) for part in form.parts(stream, count, apply)] or [file]
+        parts = form.parts(stream, count, apply)
+        if ends_with_returns and any(isinstance(part, Span) for part in parts):  # text is cut at newlines
+            return [file]
+        return [file._replace(part=part) for part in parts] or [file]
     finally:
         stream.close()
 

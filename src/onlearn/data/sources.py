@@ -16,6 +16,7 @@ from onlearn.data import remote
 from onlearn.data.bad_rows import DataError
 from onlearn.data.parts import FileRange, Part, Span
 from onlearn.data.pipe import Pipe, is_pipe
+from onlearn.data.plain_text import BOM, NEWLINE, RETURN, LineMarks, is_utf16, line_end_in, lines_of, without_end_marks
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
@@ -24,8 +25,7 @@ STDIN = "-"
 NEW_LINE = b"\n"
 SIZE = 4 << 20  # of a block
 PADDING = 64  # newlines after the content of a block, which parsers may read without a check
-NEWLINE = 10
-BOM = b"\xef\xbb\xbf"
+BEGINNINGS = (1 << 12, 1 << 16)  # bytes that decide what ends the lines: as many as have a newline
 
 
 class Source(NamedTuple):
@@ -290,6 +290,7 @@ class Block(NamedTuple):
 
     text: np.ndarray  # uint8, followed by PADDING newlines
     stop: int  # the end of the content, whose last byte is a newline
+    dropped: int = 0  # bytes of the file that were dropped from the content
 
 
 def last_line_end(text: np.ndarray, stop: int, final: bool) -> int:
@@ -309,9 +310,11 @@ def blocks(
 ) -> Iterator[Block]:
     """Cut a stream into blocks of about ``size`` bytes that end with a line; a longer line makes a longer block.
 
-    Only the bytes after the last line end are copied. ``cut`` gives the place where a block ends.
+    Only the bytes after the last line end are copied. ``cut`` gives the place where a block ends. Lines that end with
+    carriage returns alone end with newlines in blocks, and byte order marks at the starts of lines are dropped.
     """
     check_encoding(stream)
+    returns, marks = line_end(stream) == RETURN, LineMarks()
     rest = np.empty(0, dtype=np.uint8)
     while True:
         room = max(size, 2 * len(rest))
@@ -319,6 +322,11 @@ def blocks(
         text[: len(rest)] = rest
         stop = len(rest) + stream.fill(text[len(rest) : room])
         final = stream.ended
+        if returns:
+            text[:stop][text[:stop] == RETURN] = NEWLINE
+        stop = marks.drop(text, stop)
+        if final:
+            stop = without_end_marks(text, stop)
         if final and stop and text[stop - 1] != NEWLINE:
             text[stop] = NEWLINE  # in the padding
             stop += 1
@@ -328,31 +336,42 @@ def blocks(
         rest = text[end:stop].copy()
         if end:
             text[end : end + PADDING] = NEWLINE
-            yield Block(text[: end + PADDING], end)
+            yield Block(text[: end + PADDING], end, marks.before(end))
         if final:
             return
 
 
 def check_encoding(stream: Stream) -> None:
-    """Skip a byte order mark, and refuse UTF-16. Both stand at the beginning of a file."""
+    """Skip a byte order mark, and refuse UTF-16."""
     if stream.source.begins_inside:
         return
     start = stream.head(4)
     if start.startswith(BOM):
         stream.skip(len(BOM))
-    elif start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    elif is_utf16(start):
         raise DataError(f"{stream.source.name} is UTF-16: convert it to UTF-8")
+
+
+def line_end(stream: Stream) -> int:
+    """The byte that ends the lines of a text, by its beginning. One that is cut into parts has newlines."""
+    if stream.source.begins_inside:
+        return NEWLINE
+    head = b""
+    for size in BEGINNINGS:
+        if NEW_LINE not in head:
+            head = stream.head(size)
+    return line_end_in(head)
 
 
 def first_lines(stream: Stream, size: int = 1 << 16) -> list[bytes]:
     """The first complete lines, without consuming them; at least one, however long it is."""
     while True:
-        head = stream.head(size).removeprefix(BOM)
-        if b"\n" in head or len(head) < size - len(BOM):
+        head = stream.head(size)
+        if b"\n" in head or b"\r" in head or len(head) < size:
             break
         size *= 4
-    lines = head.splitlines()
-    return lines[:-1] if len(lines) > 1 and len(head) >= size - len(BOM) else lines
+    lines = lines_of(head)
+    return lines[:-1] if len(lines) > 1 and len(head) == size else lines
 
 
 def raw_line(text: Any, start: int, stop: int) -> bytes:

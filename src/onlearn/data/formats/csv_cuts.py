@@ -76,7 +76,9 @@ def beginning_of(stream: Stream, dialect: Dialect, block_size: int) -> Beginning
     """What the first block says about a file; None if it has no good rows."""
     cutter = RowBlocks(dialect)
     skipped = len(BOM) if stream.source.between(0, len(BOM)) == BOM else 0
-    block = next(blocks(stream, block_size, cutter.after_width))
+    block = next(blocks(stream, block_size, cutter.after_width), None)
+    if block is None:
+        return None
     text, scanner, place = block.text[: block.stop].tobytes(), RowScanner(dialect, cutter.width), 0
     may_be_header = True
     while place < block.stop and (row := scanner.row(text, place, block.stop, False)) is not None:
@@ -134,7 +136,7 @@ def row_end(source: Source, known: int, start: int, limit: int, size: int, begin
         if not known and stream.head(len(BOM)) == BOM:
             end = len(BOM)
         for block in blocks(stream, step, RowBlocks(beginning.dialect, beginning.width).cut):
-            end += block.stop
+            end += block.stop + block.dropped
             if end >= start:
                 return end if end < limit else None
     finally:
