@@ -172,6 +172,7 @@ def test_a_line_of_nul_bytes_is_a_bad_row(tmp_path, name):
         ("vw", b"1\x1b[0m | a\n", "the label has a control character"),
         ("fasttext", b"__label__p\x1f text\n", "the label has a control character"),
         ("conll", b"a\tD\x1a\n\n", "the label has a control character"),
+        ("conll", b"a\tD\rE\n\n", "the label has a control character"),
         ("conllu", b"1\tx\t_\t\x08\t_\t_\t_\t_\t_\t_\n\n", "the label has a control character"),
     ],
 )

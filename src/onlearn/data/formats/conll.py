@@ -154,7 +154,7 @@ class Conll(Format):
         width = len(names)
         text = piece.block.text[: piece.block.stop].tobytes()
         at = -1 if self.target is None else names.index(self.target)
-        valid = not first_not_text(text) and not (at >= 0 and has_control(piece.block))
+        valid = not first_not_text(text) and not (at >= 0 and has_control(text))
         content = text.split(b"\n")
         if b"\r" in text:
             content = [raw.rstrip(b"\r") for raw in content]
@@ -199,11 +199,10 @@ class Conll(Format):
         return parsed
 
 
-def has_control(block: Block) -> bool:
-    """Whether a block has control characters that are no white space between lines and columns."""
-    text = block.text[: block.stop]
-    most, usual = np.count_nonzero(text < 32), (9, 10, 13)
-    return bool((text == 127).any()) or most > sum(np.count_nonzero(text == blank) for blank in usual)
+def has_control(text: bytes) -> bool:
+    """Whether a text has control characters other than tabs and line ends."""
+    control = np.count_nonzero(np.frombuffer(text, dtype=np.uint8) < 32)
+    return b"\x7f" in text or control > text.count(b"\t") + text.count(b"\n") + text.count(b"\r\n")
 
 
 def what_is_wrong(line: bytes, found: list[bytes], width: int, label: int) -> str:
