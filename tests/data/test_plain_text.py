@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from onlearn.data import BadRows, DataError, read
 from onlearn.data.formats.csv_cuts import beginning_of, row_end
 from onlearn.data.formats.csv_rows import Dialect
-from onlearn.data.plain_text import BOM, LineMarks
+from onlearn.data.plain_text import BOM
 from onlearn.data.shards import content, count_lines, cut, first_decisions
 from onlearn.data.sources import Stream, blocks, sources
+from plain_text import plain_text
 
 FILES = {
     "svmlight": b"1 1:2\n2 1:3\n1 4:4\n",
@@ -100,23 +101,25 @@ def test_byte_order_marks_at_the_starts_of_lines_are_dropped(tmp_path, name, siz
     assert rows_of(marked, name, block_size=size) == rows_of(path, name)
 
 
-@given(st.lists(st.sampled_from([BOM, b"\n", b"\xef", b"\xbb", b"\xbf", b"a"]), max_size=30).map(b"".join),
-       st.integers(0, 90))  # fmt: skip
-def test_line_marks(text, end):
-    """Whatever is in the text: as it is line by line, also if a part of it comes later."""
-    lines = text.split(b"\n")
-    expected = []
-    for line in lines:
-        while line.startswith(BOM):
-            line = line[len(BOM) :]
-        expected.append(line)
-    array, marks = np.frombuffer(text + bytes(8), dtype=np.uint8).copy(), LineMarks()
-    stop = marks.drop(array, len(text))
-    assert array[:stop].tobytes() == b"\n".join(expected)
-    end = min(end, stop)
-    first = marks.before(end)
-    assert first + marks.before(stop - end) <= len(text) - stop
-    assert array[:end].tobytes() in b"\n".join(expected)
+@given(
+    parts=st.lists(
+        st.sampled_from([BOM, b"\n", b"\r", b"\xef", b"\xbb", b"\xbf", b"\x1a", b"\x1a" * 1022, b"a"]), max_size=20
+    ),
+    size=st.sampled_from([1, 2, 3, 5, 100, 5000]),
+)
+def test_text_is_plain_however_it_is_read(tmp_path_factory, parts, size):
+    content = b"".join(parts)
+    path = tmp_path_factory.getbasetemp() / "plain"
+    path.write_bytes(content)
+    stream, buffer, text = Stream(sources(path)[0]), np.empty(size, dtype=np.uint8), b""
+    stream.begin_text()
+    while count := stream.fill(buffer):
+        text += buffer[:count].tobytes()
+        assert stream.place_in_file(len(text)) <= len(content)
+    stream.close()
+    assert stream.ended
+    marks = len(content) - len(content.rstrip(b"\x1a"))
+    assert text == plain_text(content) + (b"\x1a" * marks if marks > 1024 else b"")
 
 
 def test_rows_of_csv_are_cut_behind_dropped_marks(tmp_path):
@@ -216,16 +219,15 @@ def test_a_file_of_marks_has_no_rows(tmp_path):
         cut(path, 3)
 
 
-def test_blocks_say_how_many_bytes_were_dropped(tmp_path):
+def test_places_of_text_are_told_as_those_of_the_file(tmp_path):
     path = tmp_path / "a.svm"
-    text = b"".join(BOM * (n % 3) + b"%d 1:1\n" % n for n in range(200))
-    path.write_bytes(b"0 1:1\n" + text)
+    text = b"0 1:1\n" + b"".join(BOM * (n % 3) + b"%d 1:1\n" % n for n in range(200))
+    path.write_bytes(text)
     for size in (1, 10, 64, 1000):
-        stream = Stream(sources(path)[0])
-        found = list(blocks(stream, size))
+        stream, place = Stream(sources(path)[0]), 0
+        for block in blocks(stream, size):
+            place += block.stop
+            at = stream.place_in_file(place)
+            assert text[:at].endswith(b"\n")
+        assert at == len(text)
         stream.close()
-        assert sum(block.stop + block.dropped for block in found) == len(text) + 6
-        place = 0
-        for block in found:  # each ends where a line of the file does
-            place += block.stop + block.dropped
-            assert (b"0 1:1\n" + text)[place - 1 : place] == b"\n"

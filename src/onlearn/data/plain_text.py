@@ -1,18 +1,22 @@
 """What stands in text files and is no text: byte order marks, the line ends of old Macs, the end mark of DOS, UTF-16.
 
-``sources.blocks`` deals with them once for all formats, before it cuts a text into blocks of lines.
+A ``Stream`` of text deals with them once for all formats, before its text is cut into blocks of lines.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from typing import Protocol
 
 import numpy as np
 
 BOM = b"\xef\xbb\xbf"
 MARKS = re.compile(b"^(?:" + BOM + b")+", re.MULTILINE)  # at the starts of lines
 STEP = 1 << 15  # bytes of a text that are compared at once: the results stay in the processor's cache
-NEWLINE, RETURN, END_MARK = 10, 13, 26  # DOS ended some files with Ctrl-Z
+NEWLINE, RETURN = 10, 13
+END_MARK = b"\x1a"  # Ctrl-Z, with which DOS ended some files
+SECTOR = 1 << 10  # end marks at most: more are no end
 
 
 def line_end_in(head: bytes) -> int:
@@ -47,16 +51,86 @@ def is_utf16(start: bytes) -> bool:
     return start[:2] in (b"\xff\xfe", b"\xfe\xff") or empty in ([True, False] * 2, [False, True] * 2)
 
 
-def without_end_marks(text: np.ndarray, stop: int) -> int:
-    """The end of a whole text without the Ctrl-Z at its end; CP/M filled the last sector with them."""
-    while stop and text[stop - 1] == END_MARK:
-        stop -= 1
-    return stop
+class Peeked(Protocol):
+    """A stream whose next bytes can be looked at, and be skipped."""
+
+    def head(self, size: int) -> bytes: ...
+
+    def skip(self, count: int) -> None: ...
 
 
-def marked_starts(text: np.ndarray) -> np.ndarray:
-    """The starts of lines at which a byte order mark stands. The text begins a line."""
-    found = [np.zeros(int(bytes(text[: len(BOM)]) == BOM), dtype=np.int64)]
+class PlainText:
+    """Makes plain text of the bytes of a stream as they are read: of line ends, and without marks."""
+
+    def __init__(self, stream: Peeked, line_end: int) -> None:
+        self._stream, self._line_end = stream, line_end
+        self._last = NEWLINE
+        self._size = 0
+        self._marks: list[int] = []  # where one was dropped, in the text without them
+
+    def clean(self, text: np.ndarray) -> int:
+        """Clean the next bytes, in place; returns how many are left. Marks that follow are skipped in the stream."""
+        if self._line_end == RETURN:
+            text[text == RETURN] = NEWLINE
+        size = self._without_marks(text)
+        size = self._without_cut_marks(text, size)
+        size = self._without_end(text, size)
+        if size:
+            self._last = int(text[size - 1])
+        self._size += size
+        return size
+
+    def place_in_stream(self, place: int) -> int:
+        """Where a place of the text is in the stream: before a mark that was dropped there."""
+        return place + len(BOM) * bisect_left(self._marks, place)
+
+    def _without_marks(self, text: np.ndarray) -> int:
+        """Drop the marks at the starts of lines."""
+        starts = marked_starts(text, self._last == NEWLINE)
+        if not len(starts):
+            return len(text)
+        found = np.flatnonzero(text[: len(text) - len(BOM) + 1] == BOM[0])
+        found = found[is_mark(text, found)]
+        begins_run = np.diff(found, prepend=-len(BOM) - 1) != len(BOM)  # one after another: of files without text
+        run_at_start = np.isin(found[begins_run], starts)
+        found = found[run_at_start[np.cumsum(begins_run) - 1]]
+        kept = np.ones(len(text), dtype=bool)
+        for n in range(len(BOM)):
+            kept[found + n] = False
+        rest = text[kept]
+        text[: len(rest)] = rest
+        self._marks += (self._size + found - len(BOM) * np.arange(len(found))).tolist()
+        return len(rest)
+
+    def _without_cut_marks(self, text: np.ndarray, size: int) -> int:
+        """Drop a mark that begins at the end of a text and goes on in the stream, and those that follow it."""
+        end = text[max(0, size - len(BOM)) : size].tobytes()
+        begun = next((n for n in (2, 1) if end.endswith(BOM[:n])), 0)
+        before = size - begun
+        if not begun or (text[before - 1] if before else self._last) != NEWLINE:
+            return size
+        if self._stream.head(len(BOM) - begun) != BOM[begun:]:
+            return size
+        self._stream.skip(len(BOM) - begun)
+        self._marks.append(self._size + before)
+        return before
+
+    def _without_end(self, text: np.ndarray, size: int) -> int:
+        """Drop the end marks with which the stream ends: CP/M filled the last sector with them."""
+        end = text[max(0, size - SECTOR - 1) : size].tobytes()
+        count = len(end) - len(end.rstrip(END_MARK))
+        if not count or count > SECTOR or (count == size and self._last == END_MARK[0]):
+            return size
+        rest = self._stream.head(SECTOR - count + 1)
+        if len(rest) > SECTOR - count or rest.strip(END_MARK):
+            return size
+        self._stream.skip(len(rest))
+        return size - count
+
+
+def marked_starts(text: np.ndarray, begins_line: bool) -> np.ndarray:
+    """The starts of lines at which a byte order mark stands."""
+    found = [np.zeros(int(begins_line and text[: len(BOM)].tobytes() == BOM), dtype=np.int64)]
     for start in range(0, len(text) - len(BOM), STEP):
         after = text[start + 1 : min(start + 1 + STEP, len(text) - len(BOM) + 1)]
         begins = (after == BOM[0]) & (text[start : start + len(after)] == NEWLINE)
@@ -69,34 +143,3 @@ def marked_starts(text: np.ndarray) -> np.ndarray:
 def is_mark(text: np.ndarray, places: np.ndarray) -> np.ndarray:
     """At which of some places, all with its first byte, a byte order mark stands."""
     return (text[places + 1] == BOM[1]) & (text[places + 2] == BOM[2])
-
-
-class LineMarks:
-    """The byte order marks that were dropped from the starts of lines, where files have been concatenated."""
-
-    def __init__(self) -> None:
-        self._places: np.ndarray = np.empty(0, dtype=np.int64)  # in the text without them
-
-    def drop(self, text: np.ndarray, stop: int) -> int:
-        """Remove the marks at the starts of lines of ``text[:stop]``, which begins a line; returns the new end."""
-        starts = marked_starts(text[:stop])
-        if not len(starts):
-            return stop
-        found = np.flatnonzero(text[: stop - len(BOM) + 1] == BOM[0])
-        found = found[is_mark(text, found)]
-        begins_run = np.diff(found, prepend=-len(BOM) - 1) != len(BOM)  # one after another: of files without text
-        run_at_start = np.isin(found[begins_run], starts)
-        found = found[run_at_start[np.cumsum(begins_run) - 1]]
-        kept = np.ones(stop, dtype=bool)
-        for n in range(len(BOM)):
-            kept[found + n] = False
-        rest = text[:stop][kept]
-        text[: len(rest)] = rest
-        self._places = np.append(self._places, found - len(BOM) * np.arange(len(found)))
-        return len(rest)
-
-    def before(self, end: int) -> int:
-        """Forget the text before ``end``; returns the bytes that were dropped from it."""
-        count = int(np.searchsorted(self._places, end))
-        self._places = self._places[count:] - end
-        return count * len(BOM)

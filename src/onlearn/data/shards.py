@@ -27,7 +27,7 @@ from onlearn.data.file_reader import read
 from onlearn.data.parts import Span
 from onlearn.data.plain_text import RETURN
 from onlearn.data.registry import Apply, Content, Format, Options, format_name, readers
-from onlearn.data.sources import SIZE, Source, Stream, check_encoding, line_end, sources
+from onlearn.data.sources import SIZE, Source, Stream, line_end, sources
 
 FIRST_BATCH = {"workers": 0, "table_required": False, "strict": False, "cache": False, "live": False}
 
@@ -94,7 +94,7 @@ def _shards_of(
             raise DataError(f"{file.name} is cut already: cut the whole file")
         if file.compression is not None:
             return [file]
-        check_encoding(stream)
+        stream.refuse_utf16()
         ends_with_returns = line_end(stream) == RETURN
         form: Format = readers()[name](options, notes)
         parts = form.parts(stream, count, apply)

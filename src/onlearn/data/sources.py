@@ -16,7 +16,7 @@ from onlearn.data import remote
 from onlearn.data.bad_rows import DataError
 from onlearn.data.parts import FileRange, Part, Span
 from onlearn.data.pipe import Pipe, is_pipe
-from onlearn.data.plain_text import BOM, NEWLINE, RETURN, LineMarks, is_utf16, line_end_in, lines_of, without_end_marks
+from onlearn.data.plain_text import NEWLINE, PlainText, is_utf16, line_end_in, lines_of
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
@@ -161,6 +161,7 @@ class Stream:
         self.checksum: int | None = 0 if source.compression is not None or isinstance(source.part, Span) else None
         self._ended = False
         self._head = b""
+        self._plain: PlainText | None = None
         self._raw: Any = None
         self._reached = 0
         try:
@@ -223,8 +224,30 @@ class Stream:
         """Consume bytes that ``head`` has given."""
         self._head = self._head[count:]
 
+    def refuse_utf16(self) -> None:
+        """Refuse text in UTF-16."""
+        if not self.source.begins_inside and is_utf16(self.head(4)):
+            raise DataError(f"{self.source.name} is UTF-16: convert it to UTF-8")
+
+    def begin_text(self) -> None:
+        """From now on, ``fill`` gives plain text, whose lines end with newlines."""
+        self.refuse_utf16()
+        self._plain = PlainText(self, line_end(self))
+
+    def place_in_file(self, place: int) -> int:
+        """Where a place of the text that ``fill`` has given is in the file, or in its part."""
+        return place if self._plain is None else self._plain.place_in_stream(place)
+
     def fill(self, buffer: np.ndarray) -> int:
-        """Fill an array; returns the number of bytes, less than its length at the end or for a live stream."""
+        """Fill an array; returns the number of bytes, which may be less than its length, and is 0 at the end."""
+        count = self._fill(buffer)
+        while self._plain is not None and count:
+            if size := self._plain.clean(buffer[:count]):
+                return size
+            count = self._fill(buffer)  # there were marks only
+        return count
+
+    def _fill(self, buffer: np.ndarray) -> int:
         done = min(len(self._head), len(buffer))
         if done:
             buffer[:done] = np.frombuffer(self._head, dtype=np.uint8, count=done)
@@ -290,7 +313,6 @@ class Block(NamedTuple):
 
     text: np.ndarray  # uint8, followed by PADDING newlines
     stop: int  # the end of the content, whose last byte is a newline
-    dropped: int = 0  # bytes of the file that were dropped from the content
 
 
 def last_line_end(text: np.ndarray, stop: int, final: bool) -> int:
@@ -310,11 +332,9 @@ def blocks(
 ) -> Iterator[Block]:
     """Cut a stream into blocks of about ``size`` bytes that end with a line; a longer line makes a longer block.
 
-    Only the bytes after the last line end are copied. ``cut`` gives the place where a block ends. Lines that end with
-    carriage returns alone end with newlines in blocks, and byte order marks at the starts of lines are dropped.
+    Only the bytes after the last line end are copied. ``cut`` gives the place where a block ends.
     """
-    check_encoding(stream)
-    returns, marks = line_end(stream) == RETURN, LineMarks()
+    stream.begin_text()
     rest = np.empty(0, dtype=np.uint8)
     while True:
         room = max(size, 2 * len(rest))
@@ -322,11 +342,6 @@ def blocks(
         text[: len(rest)] = rest
         stop = len(rest) + stream.fill(text[len(rest) : room])
         final = stream.ended
-        if returns:
-            text[:stop][text[:stop] == RETURN] = NEWLINE
-        stop = marks.drop(text, stop)
-        if final:
-            stop = without_end_marks(text, stop)
         if final and stop and text[stop - 1] != NEWLINE:
             text[stop] = NEWLINE  # in the padding
             stop += 1
@@ -336,20 +351,9 @@ def blocks(
         rest = text[end:stop].copy()
         if end:
             text[end : end + PADDING] = NEWLINE
-            yield Block(text[: end + PADDING], end, marks.before(end))
+            yield Block(text[: end + PADDING], end)
         if final:
             return
-
-
-def check_encoding(stream: Stream) -> None:
-    """Skip a byte order mark, and refuse UTF-16."""
-    if stream.source.begins_inside:
-        return
-    start = stream.head(4)
-    if start.startswith(BOM):
-        stream.skip(len(BOM))
-    elif is_utf16(start):
-        raise DataError(f"{stream.source.name} is UTF-16: convert it to UTF-8")
 
 
 def line_end(stream: Stream) -> int:

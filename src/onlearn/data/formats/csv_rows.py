@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.compiler import compiled
-from onlearn.data.sources import BOM
+from onlearn.data.plain_text import BOM
 
 QUOTE = ord('"')
 NEWLINE, RETURN, TAB, SPACE = 10, 13, 9, 32
