@@ -201,7 +201,7 @@ class Conll(Format):
 
 def has_control(text: bytes) -> bool:
     """Whether a text has control characters other than tabs and line ends."""
-    control = np.count_nonzero(np.frombuffer(text, dtype=np.uint8) < 32)
+    control = int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8) < 32))
     return b"\x7f" in text or control > text.count(b"\t") + text.count(b"\n") + text.count(b"\r\n")
 
 

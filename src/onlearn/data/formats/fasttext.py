@@ -69,8 +69,8 @@ class FastText(Lines):
                 reason = "there is no __label__"
             if not is_text and (place := first_not_text(raw)):
                 reason, column = not_text_at(raw, place), place
-            name, wrong = named(tuple(found))
-            if reason := reason or wrong:
+            name, wrong_label = named(tuple(found))
+            if reason := reason or wrong_label:
                 bad.append(Bad(line, column, reason, raw))
                 continue
             lines.append(line)

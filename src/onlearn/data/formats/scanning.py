@@ -174,18 +174,19 @@ def wrong_bytes(block: Block, lines: np.ndarray) -> dict[int, str]:
 
     ``lines`` gives the line of each row.
     """
-    text, wrong = block.text[: block.stop], {}
+    text = block.text[: block.stop]
+    wrong: dict[int, str] = {}
     if first_wrong(text, 0, block.stop) < block.stop:
         starts = line_starts(block)
         places = np.empty(len(lines), dtype=np.int64)
         wrong_lines(text, starts, block.stop, lines, places)
-        for row in np.flatnonzero(places >= 0):
-            wrong[int(row)] = f"byte {int(places[row] - starts[lines[row]]) + 1} of the line is not UTF-8"
+        for row in np.flatnonzero(places >= 0).tolist():
+            wrong[row] = f"byte {int(places[row] - starts[lines[row]]) + 1} of the line is not UTF-8"
     if len(text) and not text.min():
         starts, nuls = line_starts(block), np.flatnonzero(text == 0)
-        nuls_before = np.searchsorted(nuls, [starts, [*starts[1:], block.stop]])[:, lines]
-        for row in np.flatnonzero(nuls_before[0] < nuls_before[1]).tolist():
-            place = int(nuls[nuls_before[0, row]] - starts[lines[row]]) + 1
+        before = np.searchsorted(nuls, np.append(starts, block.stop))  # NUL bytes before each line, and all
+        for row in np.flatnonzero(before[lines] < before[lines + 1]).tolist():
+            place = int(nuls[before[lines[row]]] - starts[lines[row]]) + 1
             wrong.setdefault(row, f"byte {place} of the line is NUL")
     return wrong
 
