@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlearn.data import BadRows, DataError, read
+from onlearn.data import plain_text as plain_text_module
 from onlearn.data.formats.csv_cuts import beginning_of, row_end
 from onlearn.data.formats.csv_rows import Dialect
 from onlearn.data.plain_text import BOM
@@ -103,7 +104,7 @@ def test_byte_order_marks_at_the_starts_of_lines_are_dropped(tmp_path, name, siz
 
 @given(
     parts=st.lists(
-        st.sampled_from([BOM, b"\n", b"\r", b"\xef", b"\xbb", b"\xbf", b"\x1a", b"\x1a" * 1022, b"a"]), max_size=20
+        st.sampled_from([BOM, b"\n", b"\r", b"\xef", b"\xbb", b"\xbf", b"\x1a", b"\x1a" * 6, b"a"]), max_size=20
     ),
     size=st.sampled_from([1, 2, 3, 5, 100, 5000]),
 )
@@ -112,14 +113,30 @@ def test_text_is_plain_however_it_is_read(tmp_path_factory, parts, size):
     path = tmp_path_factory.getbasetemp() / "plain"
     path.write_bytes(content)
     stream, buffer, text = Stream(sources(path)[0]), np.empty(size, dtype=np.uint8), b""
-    stream.begin_text()
-    while count := stream.fill(buffer):
-        text += buffer[:count].tobytes()
-        assert stream.place_in_file(len(text)) <= len(content)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plain_text_module, "SECTOR", 8)
+        stream.begin_text()
+        while count := stream.fill(buffer):
+            text += buffer[:count].tobytes()
+            assert stream.place_in_file(len(text)) <= len(content)
     stream.close()
     assert stream.ended
     marks = len(content) - len(content.rstrip(b"\x1a"))
-    assert text == plain_text(content) + (b"\x1a" * marks if marks > 1024 else b"")
+    assert text == plain_text(content) + (b"\x1a" * marks if marks > 8 else b"")
+
+
+def test_text_that_is_given_back_comes_again(tmp_path):
+    """And places stay those of the file."""
+    path = tmp_path / "a.svm"
+    path.write_bytes(BOM + b"one\n" + BOM + b"two\n" + BOM + b"three\n")
+    stream, buffer = Stream(sources(path)[0]), np.empty(100, dtype=np.uint8)
+    stream.begin_text()
+    assert buffer[: stream.fill(buffer)].tobytes() == b"one\ntwo\nthree\n"
+    stream.unread(b"two\nthree\n")
+    assert buffer[: stream.fill(buffer)].tobytes() == b"two\nthree\n"
+    assert [stream.place_in_file(place) for place in (0, 1, 4, 5, 14)] == [0, 4, 7, 11, 23]
+    assert stream.fill(buffer) == 0 and stream.ended
+    stream.close()
 
 
 def test_rows_of_csv_are_cut_behind_dropped_marks(tmp_path):

@@ -31,7 +31,7 @@ def line_end_in(head: bytes) -> int:
 def lines_of(head: bytes) -> list[bytes]:
     """The lines of the beginning of a text, without byte order marks.
 
-    >>> lines_of(BOM + b"one\rtwo\r" + BOM + b"three")
+    >>> lines_of(BOM + b"one\\rtwo\\r" + BOM + b"three")
     [b'one', b'two', b'three']
     """
     if line_end_in(head) == RETURN:
@@ -79,6 +79,10 @@ class PlainText:
             self._last = int(text[size - 1])
         self._size += size
         return size
+
+    def give_back(self, size: int) -> None:
+        """Go back by so many bytes, to the start of a line: they will be cleaned again."""
+        self._size, self._last = self._size - size, NEWLINE
 
     def place_in_stream(self, place: int) -> int:
         """Where a place of the text is in the stream: before a mark that was dropped there."""

@@ -224,6 +224,12 @@ class Stream:
         """Consume bytes that ``head`` has given."""
         self._head = self._head[count:]
 
+    def unread(self, content: bytes) -> None:
+        """Give back bytes that ``fill`` has given, from the start of a line: they come first again."""
+        self._head = content + self._head
+        if self._plain is not None:
+            self._plain.give_back(len(content))
+
     def refuse_utf16(self) -> None:
         """Refuse text in UTF-16."""
         if not self.source.begins_inside and is_utf16(self.head(4)):
