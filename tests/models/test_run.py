@@ -60,6 +60,16 @@ def test_a_text_classifier_with_nothing_said(tmp_path):
     np.testing.assert_array_equal(model.predict_proba(["good"]), again.predict_proba(["good"]))
 
 
+def test_a_text_in_a_column_that_is_read_as_numbers_is_told_with_its_file(tmp_path):
+    path = tmp_path / "a.csv"
+    cells = ["1", "2"] * 50 + ["12345678901234567890", "-1e999"]  # the first of these makes it a column of strings
+    path.write_text("n,label\n" + "".join(f"{cell},{'pq'[n % 2]}\n" for n, cell in enumerate(cells)))
+    with pytest.raises(
+        data.DataError, match=r"a\.csv cannot be used with this model: column 'n', row 101: -inf is not"
+    ):
+        onlearn.train(path)
+
+
 @pytest.mark.parametrize("passes", [1, 3])
 @pytest.mark.parametrize("left_off", [1, 137, 300])
 def test_an_unfinished_run_goes_on_as_if_never_stopped(tmp_path, passes, left_off):

@@ -14,13 +14,13 @@ import numpy as np
 
 from onlearn.byte_sizes import size_text
 from onlearn.data.bad_rows import Bad
-from onlearn.data.sources import LONGEST, Stream, check_encoding
+from onlearn.data.plain_text import NEWLINE
+from onlearn.data.sources import LONGEST, Stream
 
 SIZE = 4 << 20  # of a block
 LARGEST = 16 << 20  # of a block that would have only few rows otherwise: columns cost time, however few rows they have
 FEW = 32  # rows
 PADDING = 64  # newlines after the content of a block, which parsers may read without a check
-NEWLINE = 10
 KEPT = 1 << 10  # bytes of a row that is too long
 BLANK = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
 
@@ -75,7 +75,7 @@ def blocks(
     Only the bytes after the last row are copied. ``cut`` gives the place where a block ends. What stands between two of
     the ``row_ends`` is left out if it has more than ``longest`` bytes.
     """
-    check_encoding(stream)
+    stream.begin_text()
     rest = np.empty(0, dtype=np.uint8)
     shortened = Shortened(stream, longest, row_ends)
     while True:

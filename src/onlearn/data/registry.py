@@ -21,9 +21,9 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 
 from onlearn.data.bad_rows import Bad, DataError
-from onlearn.data.blocks import NEWLINE, SIZE
+from onlearn.data.blocks import SIZE
 from onlearn.data.parts import Part
-from onlearn.data.sources import LONGEST, Stream, first_lines
+from onlearn.data.sources import LONGEST, Stream, first_lines, line_end
 
 SNIFFED_LINES = 50
 READ = 1 << 20  # bytes that are read at a time for a checksum
@@ -151,13 +151,14 @@ class Format:
         """Count the lines of a stream, and compute its checksum; unless it is to be ``checked``, this is 0."""
         buffer = bytearray(READ)
         array = np.frombuffer(buffer, dtype=np.uint8)
-        lines, checksum, last = 0, 0, NEWLINE
+        end = line_end(stream)
+        lines, checksum, last = 0, 0, end
         while size := stream.fill(array):
-            lines += int(np.count_nonzero(array[:size] == NEWLINE))
+            lines += int(np.count_nonzero(array[:size] == end))
             checksum = zlib.crc32(memoryview(buffer)[:size], checksum) if checked else 0
             last = buffer[size - 1]
         stream.refuse_truncated()
-        return Content(lines + int(last != NEWLINE), checksum)
+        return Content(lines + int(last != end), checksum)
 
 
 READERS: dict[str, type[Format]] = {}

@@ -26,8 +26,10 @@ from onlearn.byte_sizes import parse_size
 from onlearn.data.bad_rows import BadRows, DataError
 from onlearn.data.blocks import SIZE
 from onlearn.data.file_reader import read
+from onlearn.data.parts import Span
+from onlearn.data.plain_text import RETURN
 from onlearn.data.registry import Apply, Content, Format, Options, format_name, readers
-from onlearn.data.sources import LONGEST, Source, Stream, check_encoding, sources
+from onlearn.data.sources import LONGEST, Source, Stream, line_end, sources
 
 FIRST_BATCH = {"workers": 0, "table_required": False, "strict": False, "cache": False, "live": False}
 
@@ -96,9 +98,13 @@ def _shards_of(
             raise DataError(f"{file.name} is cut already: cut the whole file")
         if file.compression is not None:
             return [file]
-        check_encoding(stream)
+        stream.refuse_utf16()
+        ends_with_returns = line_end(stream) == RETURN
         form: Format = readers()[name](options, notes)
-        return [file._replace(part=part) for part in form.parts(stream, count, apply)] or [file]
+        parts = form.parts(stream, count, apply)
+        if ends_with_returns and any(isinstance(part, Span) for part in parts):  # text is cut at newlines
+            return [file]
+        return [file._replace(part=part) for part in parts] or [file]
     finally:
         stream.close()
 

@@ -16,6 +16,7 @@ from onlearn.data import remote
 from onlearn.data.bad_rows import DataError
 from onlearn.data.parts import FileRange, Part, Span
 from onlearn.data.pipe import Pipe, is_pipe
+from onlearn.data.plain_text import NEWLINE, PlainText, is_utf16, line_end_in, lines_of
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
@@ -24,7 +25,7 @@ STDIN = "-"
 NEW_LINE = b"\n"
 READ = 1 << 20  # bytes that are read at a time to look at the beginning
 LONGEST = 64 << 20  # bytes of a line, unless ``read`` is told another limit
-BOM = b"\xef\xbb\xbf"
+BEGINNINGS = (1 << 12, 1 << 16)  # bytes that decide what ends the lines: as many as have a newline
 
 
 class Source(NamedTuple):
@@ -160,6 +161,7 @@ class Stream:
         self.checksum: int | None = 0 if source.compression is not None or isinstance(source.part, Span) else None
         self._ended = False
         self._head = b""
+        self._plain: PlainText | None = None
         self._raw: Any = None
         self._reached = 0
         try:
@@ -226,11 +228,35 @@ class Stream:
         self._head = self._head[count:]
 
     def unread(self, content: bytes) -> None:
-        """Give back bytes, which come first again."""
+        """Give back bytes that ``fill`` has given, from the start of a line: they come first again."""
         self._head = content + self._head
+        if self._plain is not None:
+            self._plain.give_back(len(content))
+
+    def refuse_utf16(self) -> None:
+        """Refuse text in UTF-16."""
+        if not self.source.begins_inside and is_utf16(self.head(4)):
+            raise DataError(f"{self.source.name} is UTF-16: convert it to UTF-8")
+
+    def begin_text(self) -> None:
+        """From now on, ``fill`` gives plain text, whose lines end with newlines."""
+        self.refuse_utf16()
+        self._plain = PlainText(self, line_end(self))
+
+    def place_in_file(self, place: int) -> int:
+        """Where a place of the text that ``fill`` has given is in the file, or in its part."""
+        return place if self._plain is None else self._plain.place_in_stream(place)
 
     def fill(self, buffer: np.ndarray) -> int:
-        """Fill an array; returns the number of bytes, less than its length at the end or for a live stream."""
+        """Fill an array; returns the number of bytes, which may be less than its length, and is 0 at the end."""
+        count = self._fill(buffer)
+        while self._plain is not None and count:
+            if size := self._plain.clean(buffer[:count]):
+                return size
+            count = self._fill(buffer)  # there were marks only
+        return count
+
+    def _fill(self, buffer: np.ndarray) -> int:
         done = min(len(self._head), len(buffer))
         if done:
             buffer[:done] = np.frombuffer(self._head, dtype=np.uint8, count=done)
@@ -291,23 +317,23 @@ class Stream:
             self._file.close()
 
 
-def check_encoding(stream: Stream) -> None:
-    """Skip a byte order mark, and refuse UTF-16. Both stand at the beginning of a file."""
+def line_end(stream: Stream) -> int:
+    """The byte that ends the lines of a text, by its beginning. One that is cut into parts has newlines."""
     if stream.source.begins_inside:
-        return
-    start = stream.head(4)
-    if start.startswith(BOM):
-        stream.skip(len(BOM))
-    elif start[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise DataError(f"{stream.source.name} is UTF-16: convert it to UTF-8")
+        return NEWLINE
+    head = b""
+    for size in BEGINNINGS:
+        if NEW_LINE not in head:
+            head = stream.head(size)
+    return line_end_in(head)
 
 
 def first_lines(stream: Stream, size: int = 1 << 16, most: int = LONGEST) -> list[bytes]:
     """The first complete lines, without consuming them; at least one, cut after ``most`` bytes if it is longer."""
     while True:
-        head = stream.head(size).removeprefix(BOM)
-        if b"\n" in head or len(head) < size - len(BOM) or size > most:
+        head = stream.head(size)
+        if b"\n" in head or b"\r" in head or len(head) < size or size > most:
             break
         size *= 4
-    lines = head.splitlines()
-    return lines[:-1] if len(lines) > 1 and len(head) >= size - len(BOM) else lines
+    lines = lines_of(head)
+    return lines[:-1] if len(lines) > 1 and len(head) == size else lines

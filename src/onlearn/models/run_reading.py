@@ -377,10 +377,12 @@ class Reading:
 
 @contextmanager
 def naming_file(file: str) -> Iterator[None]:
-    """Name the file of rows of a wrong type, such as lists in a column of numbers."""
+    """Name the file of rows of a wrong type, such as lists in a column of numbers, or with a text in one."""
     try:
         yield
-    except TypeError as error:
+    except (DataError, PlanError):
+        raise
+    except (TypeError, ValueError) as error:
         raise DataError(f"{file} cannot be used with this model: {error}") from error
 
 

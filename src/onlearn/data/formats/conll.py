@@ -20,6 +20,7 @@ from onlearn.data.bad_rows import Bad, DataError
 from onlearn.data.batch import Aside, Sentences
 from onlearn.data.blocks import Block, blank_line_ends, blocks
 from onlearn.data.cut_points import Nearby, line_start, places, spans
+from onlearn.data.formats.scanning import first_not_text, not_text_at, what_is_wrong_with
 from onlearn.data.parts import Part, Span
 from onlearn.data.registry import Apply, Format, Options, Parsed, reader
 from onlearn.data.sources import Stream
@@ -157,7 +158,8 @@ class Conll(Format):
         names, separator = self.columns or [], piece.separator
         width = len(names)
         text = piece.block.text[: piece.block.stop].tobytes()
-        valid = is_utf8(text)
+        at = -1 if self.target is None else names.index(self.target)
+        valid = not first_not_text(text) and not (at >= 0 and has_control(text))
         content = text.split(b"\n")
         if b"\r" in text:
             content = [raw.rstrip(b"\r") for raw in content]
@@ -187,7 +189,7 @@ class Conll(Format):
                     continue
                 first_line = line
             if (len(found) != width or not valid) and error is None:
-                reason = what_is_wrong(raw, len(found), width)
+                reason = what_is_wrong(raw, found, width, at)
                 error = Bad(line, 0, reason, raw) if reason else None
             cells += found
         words = b"\n".join(cells).decode().split("\n") if cells else []
@@ -195,32 +197,27 @@ class Conll(Format):
         rows = Sentences(columns, np.array(offsets, dtype=np.int64), asides)
         parsed = Parsed(rows, np.array(lines, dtype=np.int64), len(content) - 1, bad=bad)
         if self.target is not None:
-            label = words[names.index(self.target) :: width]
+            label = words[at::width]
             parsed.names = list(dict.fromkeys(label))
             code = {name: n for n, name in enumerate(parsed.names)}
             parsed.codes = np.array([code[name] for name in label], dtype=np.int64)
         return parsed
 
 
-def is_utf8(text: bytes) -> bool:
-    """Whether bytes are a text in UTF-8."""
-    try:
-        text.decode()
-        return True
-    except UnicodeDecodeError:
-        return False
+def has_control(text: bytes) -> bool:
+    """Whether a text has control characters other than tabs and line ends."""
+    control = int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8) < 32))
+    return b"\x7f" in text or control > text.count(b"\t") + text.count(b"\n") + text.count(b"\r\n")
 
 
-def what_is_wrong(line: bytes, found: int, width: int) -> str:
-    """What is wrong with the line of a token that has ``found`` columns; empty if nothing is."""
-    try:
-        line.decode()
-    except UnicodeDecodeError as error:
-        return f"byte {error.start + 1} of the line is not UTF-8"
-    if found == width:
-        return ""
+def what_is_wrong(line: bytes, found: list[bytes], width: int, label: int) -> str:
+    """What is wrong with the line of a token with these columns; empty if nothing is. ``label``: -1 without one."""
+    if place := first_not_text(line):
+        return not_text_at(line, place)
+    if len(found) == width:
+        return what_is_wrong_with(found[label]) if label >= 0 else ""
     hint = ": comments stand before a sentence" if may_be_comment(line) else ""
-    return f"there are {found} columns and not {width}{hint}"
+    return f"there are {len(found)} columns and not {width}{hint}"
 
 
 @reader("conllu", extensions=[".conllu"])

@@ -32,6 +32,7 @@ from onlearn.data.formats.csv_rows import (
     Row,
     RowTable,
 )
+from onlearn.data.formats.scanning import first_not_text, not_text_at
 from onlearn.data.parts import Part, Span
 from onlearn.data.registry import Apply, Format, Options, Parsed, guess_delimiter, is_json, reader
 from onlearn.data.sources import Stream, first_lines
@@ -264,7 +265,7 @@ def read_rows(rows: RowTable, width: int, numeric: list[int]) -> Read:
     The ``numeric`` columns are numbers if all of their cells are numbers, else strings.
     """
     bad = [bad_row(rows, line, row, width) for line, row in rows.bad]
-    drop_undecodable(rows, bad, width)
+    drop_rows_without_text(rows, bad, width)
     clean = rows.clean() if len(rows) else None
     read = None
     if clean is not None:
@@ -440,31 +441,32 @@ def wrong_width(cells: int, width: int) -> str:
     return f"there are {cells} cells and not {width}"
 
 
-def drop_undecodable(rows: RowTable, bad: list[Bad], width: int) -> None:
-    """Remove the rows that are not UTF-8, and add them to the bad ones."""
-    if is_utf8(rows.text):
+def drop_rows_without_text(rows: RowTable, bad: list[Bad], width: int) -> None:
+    """Remove the rows that are not UTF-8 or have NUL bytes, and add them to the bad ones."""
+    if is_text(rows.text):
         return
     kept = np.ones(len(rows), dtype=bool)
     for n in range(len(rows)):
         raw = rows.bytes_of(n)
-        try:
-            raw.decode()
-        except UnicodeDecodeError as error:
+        if place := first_not_text(raw):
             kept[n] = False
             line, row = int(rows.lines[n]), rows.scan(n)
             if row.wrong:
                 bad.append(bad_row(rows, line, row, width))
             else:
-                reason = f"byte {error.start + 1} of the row is not UTF-8"
-                bad.append(Bad(line, error.start + 1, reason, raw))
+                bad.append(Bad(line, place, not_text_at(raw, place, "row"), raw))
     rows.keep(kept)
 
 
-def is_utf8(text: np.ndarray) -> bool:
-    """Whether all bytes of a text are UTF-8."""
+def is_text(text: np.ndarray) -> bool:
+    """Whether all bytes of a text are UTF-8, and none is NUL."""
     import pyarrow as pa
 
-    if not len(text) or text.max() < 128:
+    if not len(text):
+        return True
+    if not text.min():
+        return False
+    if text.max() < 128:
         return True
     offsets = pa.py_buffer(np.array([0, len(text)], dtype=np.int64))
     try:

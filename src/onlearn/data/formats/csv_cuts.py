@@ -27,7 +27,7 @@ from onlearn.data.formats.csv_layout import most_common_width
 from onlearn.data.formats.csv_rows import Dialect, Lines, RowScanner, RowTable, find_lines, first_widths
 from onlearn.data.parts import Span
 from onlearn.data.registry import Apply
-from onlearn.data.sources import BOM, NEW_LINE, Source, Stream
+from onlearn.data.sources import NEW_LINE, Source, Stream
 
 NEAR = 1 << 20  # bytes after a place in which a quote is looked for first
 TRIES = 100  # lines from a place on that are looked at before rows are read
@@ -76,8 +76,9 @@ class RowBlocks:
 def beginning_of(stream: Stream, dialect: Dialect, block_size: int) -> Beginning | None:
     """What the first block says about a file; None if it has no good rows."""
     cutter = RowBlocks(dialect)
-    skipped = len(BOM) if stream.source.between(0, len(BOM)) == BOM else 0
-    block = next(blocks(stream, block_size, cutter.after_width, dialect.longest))
+    block = next(blocks(stream, block_size, cutter.after_width, dialect.longest), None)
+    if block is None or block.too_long:
+        return None
     text, scanner, place = block.text[: block.stop].tobytes(), RowScanner(dialect, cutter.width), 0
     may_be_header = True
     while place < block.stop and (row := scanner.row(text, place, block.stop, False)) is not None:
@@ -88,7 +89,7 @@ def beginning_of(stream: Stream, dialect: Dialect, block_size: int) -> Beginning
         with contextlib.suppress(UnicodeDecodeError):
             raw.decode()
             if not row.wrong:
-                return Beginning(dialect, cutter.width, raw, row.stop + skipped, may_be_header)
+                return Beginning(dialect, cutter.width, raw, stream.place_in_file(row.stop), may_be_header)
         may_be_header = False
     return None
 
@@ -130,13 +131,12 @@ def row_starts(source: Source, size: int, count: int, beginning: Beginning, appl
 def row_end(source: Source, known: int, start: int, limit: int, size: int, beginning: Beginning) -> int | None:
     """The end of a row between ``start`` and ``limit``, found by reading rows from ``known`` on, where one begins."""
     stream = Stream(source._replace(part=Span(known, size)))
-    end, step = known, max(1, min(READ, (limit - known) // 16))
+    size_read, step = 0, max(1, min(READ, (limit - known) // 16))
     try:
-        if not known and stream.head(len(BOM)) == BOM:
-            end = len(BOM)
         cutter = RowBlocks(beginning.dialect, beginning.width)
         for block in blocks(stream, step, cutter.cut, beginning.dialect.longest):
-            end += block.stop + block.more_bytes
+            size_read += block.stop + block.more_bytes
+            end = known + stream.place_in_file(size_read)
             if end >= start:
                 return end if end < limit else None
     finally:

@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.compiler import compiled
-from onlearn.data.sources import BOM, LONGEST
+from onlearn.data.plain_text import BOM
+from onlearn.data.sources import LONGEST
 
 QUOTE = ord('"')
 NEWLINE, RETURN, TAB, SPACE = 10, 13, 9, 32

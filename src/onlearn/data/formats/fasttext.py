@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +15,14 @@ import numpy as np
 from onlearn.data.arrow import codes, from_strings
 from onlearn.data.bad_rows import Bad
 from onlearn.data.blocks import Block
-from onlearn.data.formats.scanning import Lines, drop_rows, line_starts
+from onlearn.data.formats.scanning import (
+    Lines,
+    drop_rows,
+    first_not_text,
+    line_starts,
+    not_text_at,
+    what_is_wrong_with,
+)
 from onlearn.data.label_sets import UNIT
 from onlearn.data.registry import Parsed, reader
 from onlearn.data.table_roles import as_numbers
@@ -38,40 +46,36 @@ class FastText(Lines):
         starts = line_starts(block)
         content = block.text[: block.stop].tobytes()
         lines, labels, texts, bad = [], [], [], []
+        is_text, named = not first_not_text(content), cache(name_of)  # the labels of most rows are known
         for line, raw in enumerate(content.split(b"\n")[:-1]):
             words = raw.strip(BLANKS)
             if not words:
                 continue
-            label, text = None, words
-            if words.startswith(MARK):
-                cut = words.split(None, 1)
-                label, text = cut[0][len(MARK) :], cut[1] if len(cut) > 1 else b""
-                while self.options.multilabel and label and text.startswith(MARK):
-                    cut = text.split(None, 1)
-                    other_label = cut[0][len(MARK) :]
-                    label = label + UNIT.encode() + other_label if other_label else b""
-                    text = cut[1] if len(cut) > 1 else b""
+            found: list[bytes] = []  # the labels of the row
+            text = words
+            while text.startswith(MARK) and (not found or self.options.multilabel):
+                cut = text.split(None, 1)
+                found.append(cut[0][len(MARK) :])
+                text = cut[1] if len(cut) > 1 else b""
             reason, column = "", 0
             other = LABEL.search(text) if MARK in text else None
-            if label == b"":
+            if b"" in found:
                 reason = "the label is empty"
             elif other is not None:
-                at_front = label is not None and not self.options.multilabel
+                at_front = found and not self.options.multilabel
                 reason = "there is more than one label" if at_front else "__label__ must stand at the front"
                 column = len(raw.rstrip(BLANKS)) - len(text) + other.start() + 1
-            elif label is None and self.options.labelled:
+            elif not found and self.options.labelled:
                 reason = "there is no __label__"
-            try:
-                name, text_here = None if label is None else label.decode(), text.decode()
-            except UnicodeDecodeError:
-                column = first_undecodable(raw)
-                reason = f"byte {column} of the line is not UTF-8"
-            if reason:
+            if not is_text and (place := first_not_text(raw)):
+                reason, column = not_text_at(raw, place), place
+            name, wrong_label = named(tuple(found))
+            if reason := reason or wrong_label:
                 bad.append(Bad(line, column, reason, raw))
                 continue
             lines.append(line)
             labels.append(name)
-            texts.append(text_here)
+            texts.append(text.decode())
         rows = pa.table({"text": from_strings(texts)})
         parsed = Parsed(rows, np.array(lines, dtype=np.int64), len(starts), bad=bad)
         column = from_strings(labels)
@@ -86,10 +90,9 @@ class FastText(Lines):
         return parsed
 
 
-def first_undecodable(raw: bytes) -> int:
-    """The column of the first byte that is not UTF-8."""
-    try:
-        raw.decode()
-    except UnicodeDecodeError as error:
-        return error.start + 1
-    return 0
+def name_of(labels: tuple[bytes, ...]) -> tuple[str | None, str]:
+    """The name of the labels of a row, None if there is none; and what is wrong with them, if anything is."""
+    for label in labels:
+        if reason := what_is_wrong_with(label):
+            return None, reason
+    return (UNIT.join(map(bytes.decode, labels)) if labels else None), ""

@@ -6,6 +6,7 @@ guess of how much memory a block needs, and ``Table``, which gives labels and na
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from onlearn.data.parts import Part
 from onlearn.data.registry import Apply, Format, Parsed
 from onlearn.data.sources import Stream
 
+CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 ONE, EIGHT, SIXTY_FOUR = np.uint64(1), np.uint64(8), np.uint64(64)
 TOP_BITS = np.uint64(0x8080808080808080)  # set in bytes that are not ASCII
 INFINITE_NUMBER = "a number is infinite"
@@ -122,15 +124,44 @@ def keep_rows(parsed: Parsed, keep: np.ndarray) -> None:
 
 
 def take_labels(parsed: Parsed, codes: np.ndarray, names: list[bytes]) -> dict[int, str]:
-    """Set the labels; returns the rows whose label is not UTF-8, and the reason."""
-    parsed.codes, wrong = codes, []
+    """Set the labels; returns the rows whose label is none that a text file has, and the reason."""
+    parsed.codes, wrong = codes, {}
     for n, name in enumerate(names):
-        try:
-            parsed.names.append(name.decode())
-        except UnicodeDecodeError:
-            parsed.names.append("")
-            wrong.append(n)
-    return dict.fromkeys(np.flatnonzero(np.isin(codes, wrong)).tolist(), "the label is not UTF-8") if wrong else {}
+        if reason := what_is_wrong_with(name):
+            wrong[n] = reason
+        parsed.names.append("" if reason else name.decode())
+    if not wrong:
+        return {}
+    return {int(row): wrong[int(codes[row])] for row in np.flatnonzero(np.isin(codes, list(wrong)))}
+
+
+def what_is_wrong_with(label: bytes) -> str:
+    """Why these bytes are no label; empty if they are one.
+
+    >>> what_is_wrong_with(b"spam"), what_is_wrong_with(b"\\x1a"), what_is_wrong_with(b"\\xff")
+    ('', 'the label has a control character', 'the label is not UTF-8')
+    """
+    if CONTROL.search(label):
+        return "the label has a control character"
+    try:
+        label.decode()
+    except UnicodeDecodeError:
+        return "the label is not UTF-8"
+    return ""
+
+
+def first_not_text(raw: bytes) -> int:
+    """The column of the first byte that no text has, for it is not UTF-8 or NUL; 0 if there is none."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        return error.start + 1
+    return raw.find(0) + 1
+
+
+def not_text_at(raw: bytes, column: int, what: str = "line") -> str:
+    """Why a line or row with such a byte is no text."""
+    return f"byte {column} of the {what} is {'not UTF-8' if raw[column - 1] else 'NUL'}"
 
 
 def line_starts(block: Block) -> np.ndarray:
@@ -140,16 +171,25 @@ def line_starts(block: Block) -> np.ndarray:
 
 
 def wrong_bytes(block: Block, lines: np.ndarray) -> dict[int, str]:
-    """The rows that are not UTF-8, and the reason with the place; ``lines`` gives the line of each row."""
-    if first_wrong(block.text, 0, block.stop) == block.stop:
-        return {}
-    starts = line_starts(block)
-    places = np.empty(len(lines), dtype=np.int64)
-    wrong_lines(block.text, starts, block.stop, lines, places)
-    return {
-        int(row): f"byte {int(places[row] - starts[lines[row]]) + 1} of the line is not UTF-8"
-        for row in np.flatnonzero(places >= 0)
-    }
+    """The rows that are no text, for they are not UTF-8 or have a NUL byte, and the reason with the place.
+
+    ``lines`` gives the line of each row.
+    """
+    text = block.text[: block.stop]
+    wrong: dict[int, str] = {}
+    if first_wrong(text, 0, block.stop) < block.stop:
+        starts = line_starts(block)
+        places = np.empty(len(lines), dtype=np.int64)
+        wrong_lines(text, starts, block.stop, lines, places)
+        for row in np.flatnonzero(places >= 0).tolist():
+            wrong[row] = f"byte {int(places[row] - starts[lines[row]]) + 1} of the line is not UTF-8"
+    if len(text) and not text.min():
+        starts, nuls = line_starts(block), np.flatnonzero(text == 0)
+        before = np.searchsorted(nuls, np.append(starts, block.stop))  # NUL bytes before each line, and all
+        for row in np.flatnonzero(before[lines] < before[lines + 1]).tolist():
+            place = int(nuls[before[lines[row]]] - starts[lines[row]]) + 1
+            wrong.setdefault(row, f"byte {place} of the line is NUL")
+    return wrong
 
 
 @compiled

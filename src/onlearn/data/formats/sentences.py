@@ -15,10 +15,10 @@ import numpy as np
 from onlearn.data.bad_rows import Bad
 from onlearn.data.batch import Sentences
 from onlearn.data.blocks import Block
-from onlearn.data.formats.scanning import Lines
+from onlearn.data.formats.scanning import Lines, first_not_text, not_text_at
 from onlearn.data.registry import Parsed, reader
 
-UNUSUAL = (b"\x1c", b"\x1d", b"\x1e", b"\x1f")  # white space to str.split, but not to bytes.split
+UNUSUAL = (b"\0", b"\x1c", b"\x1d", b"\x1e", b"\x1f")  # no text, and what is white space to str.split alone
 TOKEN = re.compile(r"[^ \t\n\r\f\v]+")
 
 
@@ -54,14 +54,12 @@ class RawSentences(Lines):
 
 
 def _split(content: bytes, bad: list[Bad]) -> tuple[Sequence[Sequence[object]], list[str]]:
-    """The tokens of each line, and the words of all; lines that are not UTF-8 are bad rows, and have no tokens."""
+    """The tokens of each line, and the words of all; lines that are no texts are bad rows, and have no tokens."""
     if content.isascii() and not any(blank in content for blank in UNUSUAL):  # str.split is quicker, and does the same
         texts = [text.split() for text in content.decode().split("\n")]
         return texts, list(chain.from_iterable(texts))
     lines = content.split(b"\n")
-    try:
-        content.decode()
-    except UnicodeDecodeError:
+    if first_not_text(content):
         lines = [_checked(raw, line, bad) for line, raw in enumerate(lines)]
     tokens = [raw.split() for raw in lines]
     joined = b"\n".join(chain.from_iterable(tokens)).decode()
@@ -69,10 +67,8 @@ def _split(content: bytes, bad: list[Bad]) -> tuple[Sequence[Sequence[object]], 
 
 
 def _checked(raw: bytes, line: int, bad: list[Bad]) -> bytes:
-    """A line, if it is UTF-8; another one is a bad row, and has no tokens."""
-    try:
-        raw.decode()
-        return raw
-    except UnicodeDecodeError as error:
-        bad.append(Bad(line, error.start + 1, f"byte {error.start + 1} of the line is not UTF-8", raw))
+    """A line, if it is a text; another one is a bad row, and has no tokens."""
+    if place := first_not_text(raw):
+        bad.append(Bad(line, place, not_text_at(raw, place), raw))
         return b""
+    return raw

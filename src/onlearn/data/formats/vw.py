@@ -439,7 +439,7 @@ class VowpalWabbit(Lines):
         if options.regress:
             parsed.numbers = rows.numbers[:n]
         else:
-            take_labels(parsed, rows.codes[:n], labels.names(text))
+            spoiled |= take_labels(parsed, rows.codes[:n], labels.names(text))
         spoiled |= wrong_bytes(block, parsed.lines)
         drop_rows(parsed, block, spoiled)
         return parsed
