@@ -194,7 +194,8 @@ def deep(levels: int) -> Any:
 
 HOSTILE: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2, 3, 7, 100, 2**31, 2**40, 2**63, 2**64, -(2**63), 10**30, 0.5, -0.5, 1e300,
-    float("nan"), float("inf"), float("-inf"), "", "x", "a" * 1000, "\x1b[2J\u202e", "perceptron", "additive", "Perceptron", "Model",
+    float("nan"), float("inf"), float("-inf"), "", "x", "a" * 1000, "\x1b[2J\u202e", "perceptron", "additive",
+    "Perceptron", "Model",
     [], [0], [1, 2, 3], ["a"], ["a", "a"], [None], [[]], [["a", 1]], [float("nan")], {}, {"a": 1}, {"pairs": []},
     {"pairs": [1]}, {"pairs": [[[], 1]]}, {"kernel": {}}, {"array": "tally"}, deep(50),
 )  # fmt: skip
