@@ -78,6 +78,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Hostile:
     write("bad.jsonl", [json.dumps(one) for one in rows] + [f'{{"label": {EVIL}}}'])
     word = "".join(EVIL.split()).replace(":", "")  # of formats whose words end at spaces
     write("a.vw", [f"{n % 2 * 2 - 1} 'tag{word}|{word}{n % 3} {words[n % 4]} {word}{n % 2}" for n in range(60)])
+    word = re.sub("[\x00-\x1f\x7f]", "", word)  # which labels of these formats must not have
     write(
         "a.txt", [f"__label__{word}{n % 2} {' '.join(words[(n + k) % 5] for k in range(n % 2, 3))}" for n in range(60)]
     )
