@@ -542,11 +542,12 @@ def _unpack_features(facts: Any, about: Any, arrays: Mapping[str, np.ndarray]) -
 
 
 FEATURES = NESTED  # which features and far indices check themselves
+TYPES = MappingOf(one_of("number", "string"), "types by the names of columns")
 FILED = Record(
     model=Record(
         task=one_of("classify", "regress", "rank", MULTILABEL),
         labels=either(None, NAMES),
-        reading=MappingOf(AnyOf(PLAIN, ListOf(PLAIN, "values")), "options of reading by name"),
+        reading=MappingOf(AnyOf(PLAIN, ListOf(PLAIN, "values"), TYPES), "options of reading by name"),
         trained=NESTED,
         target=TupleOf(FINITE, FINITE),
         far=OrMissing(FEATURES),
