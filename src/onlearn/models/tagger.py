@@ -23,11 +23,8 @@ from onlearn.inert_text import facts_html
 from onlearn.model_schema import (
     NAMES,
     NESTED,
-    PLAIN,
-    AnyOf,
+    OPTIONS,
     Arrays,
-    ListOf,
-    MappingOf,
     Record,
     check_facts,
     one_of,
@@ -204,7 +201,7 @@ class Tagger:
         tagger=Record(
             columns=NAMES,
             scheme=one_of(None, *SCHEMES),
-            reading=MappingOf(AnyOf(PLAIN, ListOf(PLAIN, "values")), "options of reading by name"),
+            reading=OPTIONS,
             trained=NESTED,
         ),
         inner=model_file.DESCRIBED,
