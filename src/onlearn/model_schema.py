@@ -189,9 +189,6 @@ NESTED = MappingOf(Plain(lambda value: True, "anything"))  # which whoever uses 
 ANYTHING = Plain(lambda value: True, "a fact")
 PLAIN = Plain(is_plain, "a number, a text, true, false or null")
 
-VALUES = ListOf(PLAIN, "values")
-OPTIONS = MappingOf(AnyOf(PLAIN, VALUES, MappingOf(AnyOf(PLAIN, VALUES), "values by name")), "options by name")
-
 
 def check_facts(facts: Any, kind: Kind, name: str = "") -> None:
     """Refuse a header, or the part of it of this name, in which something is of another kind than it can be."""

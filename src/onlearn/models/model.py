@@ -31,7 +31,6 @@ from onlearn.model_schema import (
     FINITE,
     NAMES,
     NESTED,
-    OPTIONS,
     TEXT,
     Arrays,
     OrMissing,
@@ -57,6 +56,7 @@ from onlearn.models.multilabel import (
     truth_of,
 )
 from onlearn.models.plan import Plan, default_learner
+from onlearn.models.stored_reading import READING, check_reading
 from onlearn.models.threshold import Threshold, threshold_of
 
 if TYPE_CHECKING:
@@ -478,6 +478,7 @@ class Model:
         """All but the learner."""
         check_facts(facts, FILED)
         mine = facts["model"]
+        check_reading(mine["reading"])
         self.task, self.labels, self.reading, self.trained = (
             mine[key] for key in ("task", "labels", "reading", "trained")
         )
@@ -537,7 +538,7 @@ FILED = Record(
     model=Record(
         task=one_of("classify", "regress", "rank", MULTILABEL),
         labels=either(None, NAMES),
-        reading=OPTIONS,
+        reading=READING,
         trained=NESTED,
         target=TupleOf(FINITE, FINITE),
         far=OrMissing(FEATURES),

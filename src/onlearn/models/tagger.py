@@ -23,13 +23,13 @@ from onlearn.inert_text import facts_html
 from onlearn.model_schema import (
     NAMES,
     NESTED,
-    OPTIONS,
     Arrays,
     Record,
     check_facts,
     one_of,
     under,
 )
+from onlearn.models.stored_reading import READING, check_reading
 from onlearn.models.tag_files import format_of
 from onlearn.sequence.base import Contribution, SequenceLearner
 from onlearn.sequence.inputs import as_sentences
@@ -201,7 +201,7 @@ class Tagger:
         tagger=Record(
             columns=NAMES,
             scheme=one_of(None, *SCHEMES),
-            reading=OPTIONS,
+            reading=READING,
             trained=NESTED,
         ),
         inner=model_file.DESCRIBED,
@@ -210,6 +210,7 @@ class Tagger:
     def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
         check_facts(facts, self.FILED)
         mine = facts["tagger"]
+        check_reading(mine["reading"])
         if not mine["columns"]:
             raise ValueError("the header does not say what the tagger learned from")
         self.columns, self.scheme = mine["columns"], mine["scheme"]
