@@ -125,6 +125,15 @@ def test_text_of_the_header_is_shown_escaped(saved):
     assert str(caught.value).isprintable()
 
 
+@pytest.mark.parametrize("option", ["cache", "bad", "workers", "speed"])
+def test_a_file_does_not_say_where_to_write(tmp_path, option):
+    path = tmp_path / "m.onl"
+    hostile_models.SAMPLES["model of a table"].make().save(path)
+    _rewritten(path, lambda header, arrays: header["model"]["reading"].update({option: "/tmp"}))
+    with pytest.raises(ModelFileError, match=f"no option of reading '{option}'"):
+        load(path)
+
+
 # ---------------------------------------------------------------------------------------------------- sizes
 
 

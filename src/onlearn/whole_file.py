@@ -36,7 +36,7 @@ class FileBeside:
         self.target: Path = target
         remove_leftovers(target)
         while True:
-            handle, name = tempfile.mkstemp(".tmp", f"{_hidden(target)}.", target.parent)
+            handle, name = tempfile.mkstemp(suffix=".tmp", prefix=f"{_hidden(target)}.", dir=target.parent)
             self.path: Path = Path(name)
             self.handle: int = handle
             with contextlib.suppress(OSError):  # a file system may have no locks

@@ -207,7 +207,7 @@ def test_ctrl_c_leaves_nothing(kit, tmp_path, monkeypatch, capsys):
 
 
 def test_no_permission_to_write(kit, refused, tmp_path, monkeypatch):
-    def deny(dir, prefix):
+    def deny(dir, prefix, suffix):
         raise PermissionError(13, "Permission denied", f"{dir}/{prefix}x")
 
     monkeypatch.setattr("tempfile.mkstemp", deny)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -130,6 +133,26 @@ def test_what_contradicts_itself_is_refused():
             Vocabulary.unpack(facts, {**arrays, key: array})
     with pytest.raises(ValueError, match=r"'dream' for vocabulary\.state"):
         Vocabulary.unpack({**facts, "state": "dream"}, arrays)
+
+
+def test_hashes_that_share_bits_are_found_as_fast_as_others():
+    """As someone may choose them: in place by their low bits, each would meet all others, which takes minutes."""
+    script = (
+        "import numpy as np\n"
+        "from onlearn.data.batch import NamedRows\n"
+        "from onlearn.features.vocabulary import Vocabulary\n"
+        "count = 400_000\n"
+        "for shift in (0, 31, 40):\n"
+        "    hashes = np.arange(1, count + 1, dtype=np.uint64) << np.uint64(shift)\n"
+        "    nothing, one = np.zeros(count, np.int64), np.ones(count, np.int64)\n"
+        "    room = np.array([0, count]), hashes, np.zeros(0), nothing, one, np.zeros(count, np.uint16)\n"
+        "    vocabulary = Vocabulary()\n"
+        "    ids = vocabulary.learn(NamedRows(*room, np.zeros(8, np.uint8), ('',)))\n"
+        "    again = Vocabulary.unpack(*vocabulary.pack())\n"
+        "    for one in (vocabulary, again):\n"
+        "        assert (one.lookup(hashes) == np.arange(count)).all() and (ids == np.arange(count)).all()\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
 
 
 def test_collisions_are_estimated():

@@ -223,6 +223,8 @@ class BudgetTraining(DualTraining):
         self.set_budget(budget, POLICIES.get(facts["policy"]), 0)
         self.step_rate = float(facts["step_rate"])
         triangle, state = arrays["budget.among"], arrays["budget.numbers"]
+        if triangle.ndim != 1 or state.ndim != 1:
+            raise ValueError("the state of the budget does not have the shape that this learner has")
         diagonal = np.cumsum(np.arange(1, count + 1)) - 1 if len(triangle) else np.zeros(0, np.int64)
         started = bool(len(state) or count)  # else nothing has been learned yet
         size = len(self.policy.initial_state(np.dtype(np.float64))) if started else 0

@@ -32,12 +32,8 @@ from onlearn.model_schema import (
     FINITE,
     NAMES,
     NESTED,
-    PLAIN,
     TEXT,
-    AnyOf,
     Arrays,
-    ListOf,
-    MappingOf,
     OrMissing,
     Record,
     TupleOf,
@@ -61,6 +57,7 @@ from onlearn.models.multilabel import (
     truth_of,
 )
 from onlearn.models.plan import Plan, default_learner
+from onlearn.models.stored_reading import READING, check_reading
 from onlearn.models.threshold import Threshold, threshold_of
 
 if TYPE_CHECKING:
@@ -487,6 +484,7 @@ class Model:
         """All but the learner."""
         check_facts(facts, FILED)
         mine = facts["model"]
+        check_reading(mine["reading"])
         self.task, self.labels, self.reading, self.trained = (
             mine[key] for key in ("task", "labels", "reading", "trained")
         )
@@ -542,12 +540,11 @@ def _unpack_features(facts: Any, about: Any, arrays: Mapping[str, np.ndarray]) -
 
 
 FEATURES = NESTED  # which features and far indices check themselves
-TYPES = MappingOf(one_of("number", "string"), "types by the names of columns")
 FILED = Record(
     model=Record(
         task=one_of("classify", "regress", "rank", MULTILABEL),
         labels=either(None, NAMES),
-        reading=MappingOf(AnyOf(PLAIN, ListOf(PLAIN, "values"), TYPES), "options of reading by name"),
+        reading=READING,
         trained=NESTED,
         target=TupleOf(FINITE, FINITE),
         far=OrMissing(FEATURES),

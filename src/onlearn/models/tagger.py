@@ -23,16 +23,13 @@ from onlearn.inert_text import facts_html
 from onlearn.model_schema import (
     NAMES,
     NESTED,
-    PLAIN,
-    AnyOf,
     Arrays,
-    ListOf,
-    MappingOf,
     Record,
     check_facts,
     one_of,
     under,
 )
+from onlearn.models.stored_reading import READING, check_reading
 from onlearn.models.tag_files import format_of
 from onlearn.sequence.base import Contribution, SequenceLearner
 from onlearn.sequence.inputs import as_sentences
@@ -204,7 +201,7 @@ class Tagger:
         tagger=Record(
             columns=NAMES,
             scheme=one_of(None, *SCHEMES),
-            reading=MappingOf(AnyOf(PLAIN, ListOf(PLAIN, "values")), "options of reading by name"),
+            reading=READING,
             trained=NESTED,
         ),
         inner=model_file.DESCRIBED,
@@ -213,6 +210,7 @@ class Tagger:
     def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
         check_facts(facts, self.FILED)
         mine = facts["tagger"]
+        check_reading(mine["reading"])
         if not mine["columns"]:
             raise ValueError("the header does not say what the tagger learned from")
         self.columns, self.scheme = mine["columns"], mine["scheme"]
