@@ -447,7 +447,7 @@ for command in (["data", "describe", path], ["train", path, "-o", model, "--quie
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is counted in other units")
 def test_commands_need_little_memory_for_long_values(tmp_path):
-    rows = 6000  # 3 GB
+    rows = 3000  # 1.5 GB
     table = pa.table({"t": big_column("parquet", rows), "label": ["p", "q"] * (rows // 2)})
     path = written(tmp_path / "a.parquet", table, store_schema=False)
     command = [sys.executable, "-c", COMMANDS, str(path), str(tmp_path)]
