@@ -18,6 +18,7 @@ from onlearn.cluster.shards import APART, Shard
 from onlearn.cluster.survey import Survey
 from onlearn.data import Batch
 from onlearn.data.bad_rows import Bad
+from onlearn.data.shards import content
 from onlearn.engine.csr import CSR, stacked
 from onlearn.features import Counts
 from onlearn.features.merging import apart, findings
@@ -129,8 +130,14 @@ class ShardReading(Reading):
 
     @property
     def digest(self) -> Any:
-        """What tells whether a shard has changed: its rows, and the checksum of each piece that has one."""
-        return [self.rows - self.first_row, *(() if self.reader is None else self.reader.checksums)]
+        """What tells whether a shard has changed: its rows, and the checksum of each piece.
+
+        Text is summed up while it is read. Of Parquet, Arrow and uncompressed files in one piece, the bytes are read
+        once more.
+        """
+        sums = [] if self.reader is None else self.reader.checksums
+        pieces = zip(self.shard.pieces, sums)
+        return [self.rows - self.first_row, *(content(one).checksum if made is None else made for one, made in pieces)]
 
     def survey(self, given: Any) -> Survey:
         """What the rows of the shard tell about features and labels."""

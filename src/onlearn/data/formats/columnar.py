@@ -15,7 +15,7 @@ from onlearn.data.bad_rows import DataError
 from onlearn.data.cut_points import windows
 from onlearn.data.parts import Groups, Part
 from onlearn.data.registry import Apply, Content, Format, Options, Parsed, reader
-from onlearn.data.sources import Stream
+from onlearn.data.sources import Source, Stream
 from onlearn.data.table_roles import Roles, flat, take_roles, tellable
 
 ROWS = 1 << 15
@@ -116,8 +116,7 @@ def seekable(stream: Stream) -> Any:
 class Parquet(Columnar):
     def batches(self, stream: Stream) -> Iterator[Any]:
         opened, rows_read = open_parquet(stream), 0
-        part = stream.source.part
-        start, stop = (0, opened.num_row_groups) if part is None else (part.start, part.stop)
+        start, stop = groups_of(stream.source, opened.num_row_groups)
         count = sum(opened.metadata.row_group(n).num_rows for n in range(start, stop))
         for batch in opened.iter_batches(batch_size=ROWS, row_groups=list(range(start, stop)), use_threads=False):
             rows_read += batch.num_rows
@@ -132,8 +131,8 @@ class Parquet(Columnar):
         source = stream.source
         if source.compression is not None:
             return super().content(stream, checked)
-        groups, part = open_parquet(stream).metadata, source.part
-        start, stop = (0, groups.num_row_groups) if part is None else (part.start, part.stop)
+        groups = open_parquet(stream).metadata
+        start, stop = groups_of(source, groups.num_row_groups)
         rows, checksum = 0, 0
         for n in range(start, stop):
             rows += groups.row_group(n).num_rows
@@ -141,6 +140,15 @@ class Parquet(Columnar):
                 for _, text in windows(source, start_of_chunk, start_of_chunk + size, READ):
                     checksum = zlib.crc32(text, checksum)
         return Content(rows, checksum)
+
+
+def groups_of(source: Source, count: int) -> tuple[int, int]:
+    """The groups that a source has, of the ``count`` of its file."""
+    if source.part is None:
+        return 0, count
+    if source.part.stop > count:
+        raise DataError(f"{source.name} has changed since it was cut: it has {count} group{'' if count == 1 else 's'} of rows now")
+    return source.part.start, source.part.stop
 
 
 def column_chunks(group: Any) -> Iterator[tuple[int, int]]:
@@ -171,8 +179,8 @@ class ArrowIpc(Columnar):
                 stream.set_progress(source.tell() / size)
                 yield from slices(batch)
             return
-        opened, part = pa.ipc.open_file(source), stream.source.part
-        start, stop = (0, opened.num_record_batches) if part is None else (part.start, part.stop)
+        opened = pa.ipc.open_file(source)
+        start, stop = groups_of(stream.source, opened.num_record_batches)
         for n in range(start, stop):
             stream.set_progress((n + 1 - start) / (stop - start))
             yield from slices(opened.get_batch(n))

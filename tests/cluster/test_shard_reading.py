@@ -1,0 +1,67 @@
+"""What a run over shards makes of the content of its files: changes, and the order of names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+from cluster_examples import prepared
+from onlearn.data import DataError
+
+
+def write_parquet(path: Path, table: Any) -> None:
+    pa.parquet.write_table(table, path, row_group_size=500)
+
+
+def write_arrow(path: Path, table: Any) -> None:
+    pa.feather.write_feather(table, path, chunksize=500, compression="uncompressed")
+
+
+def write_stream(path: Path, table: Any) -> None:
+    with pa.ipc.new_stream(path, table.schema) as file:
+        file.write_table(table, max_chunksize=500)
+
+
+COLUMNAR = {"a.parquet": write_parquet, "a.arrow": write_arrow, "a.arrows": write_stream}
+
+
+def points(rows: int = 2000, flipped: bool = False) -> Any:
+    x = np.random.default_rng(0).normal(size=rows)
+    return pa.table({"x": x, "label": np.where((x > 0) ^ flipped, "up", "down")})
+
+
+@pytest.mark.parametrize("name", COLUMNAR)
+def test_columnar_files_that_change_between_rounds_are_noticed(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    COLUMNAR[name](path, points())
+    run = prepared(path, learner="Perceptron", shards=3, rounds=3)
+    run.on_round = lambda one: COLUMNAR[name](path, points(flipped=True)) if one.number == 1 else None
+    with pytest.raises(DataError, match=rf"{name} changed since the run began"):
+        run.go()
+    assert run.model.trained["ended"] == 1
+
+
+@pytest.mark.parametrize("name", COLUMNAR)
+def test_columnar_files_that_are_written_anew_with_the_same_content_are_the_same(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    COLUMNAR[name](path, points())
+    run = prepared(path, learner="Perceptron", shards=3, rounds=2)
+    run.on_round = lambda one: COLUMNAR[name](path, points())
+    run.go()
+    assert run.model.trained["unfinished"] is None
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_columnar_files_that_lose_groups_between_rounds_are_noticed(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    COLUMNAR[name](path, points())
+    run = prepared(path, learner="Perceptron", shards=2, rounds=2)
+    run.on_round = lambda one: COLUMNAR[name](path, points(rows=400))
+    with pytest.raises(DataError, match=rf"{name} has changed since it was cut: it has 1 group of"):
+        run.go()
