@@ -102,6 +102,7 @@ class ClusterRun(Run):
         trained = model.trained
         take_plan(plan, trained["plan"])
         before, rounds = trained["cluster"], int(trained["ended"])
+        self._kept = before
         self.mix, self._asked_rounds, self._asked_lbfgs = before["mix"], int(before["rounds"]), before["asked_lbfgs"]
         note = f"the model is of an unfinished run; going on after round {rounds} of {before['rounds']}"
         return Start(False, False, int(trained["unfinished"]), rounds), note

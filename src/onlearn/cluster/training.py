@@ -32,6 +32,7 @@ SHARD, LARGEST = 128 << 20, 1 << 30  # bytes of files in a shard, and of those o
 MANY = 1024
 PIECES = 64  # of a shard, at most
 PIECE = 1 << 16  # bytes of a piece, at least
+COURSE = {"shards": "asked_shards", "rounds": "rounds", "mix": "mix", "lbfgs": "asked_lbfgs"}  # as a model keeps them
 
 
 def train(data: Any, output: Any = None, *, cluster: Any, **options: Any) -> Model:
@@ -131,7 +132,7 @@ def prepare(options: ClusterOptions, connection: Connection) -> ClusterRun:
     plan, model = planned.plan, planned.model
     if "-" in plan.sources:
         raise PlanError("standard input cannot be cut into shards: name files")
-    count, shards = shards_of(plan, model, options.shards)
+    count, shards = shards_of(plan, model, options)
     run = ClusterRun(
         plan,
         model,
@@ -175,22 +176,24 @@ def prepare_collection(data: Any, options: ClusterOptions, connection: Connectio
     )
 
 
-def shards_of(plan: Plan, model: Model | None, count: int | None) -> tuple[int, list[Shard]]:
+def shards_of(plan: Plan, model: Model | None, options: ClusterOptions) -> tuple[int, list[Shard]]:
     """How many shards files are cut into, about, and the shards; an unfinished run goes on with its own."""
+    count = options.shards
     if model is not None and is_unfinished(model, plan.sources):
         before = model.trained.get("cluster")
         if before is None:
             raise PlanError("the model is of an unfinished run on one machine: resume it without cluster=", "resume")
-        if count not in (None, before["asked_shards"]):
-            raise PlanError("the run is unfinished and goes on as it began: leave shards= out")
+        for name, key in COURSE.items():
+            if options.is_given(name) and getattr(options, name) != before[key]:
+                raise PlanError(f"the run is unfinished and goes on as it began: leave {name}= out")
         count = int(before["asked_shards"])
     named = sources(plan.sources)
     nbytes = sum(one.size or 0 for one in named)
     count = count or usual_shards(nbytes)
     pieces = count * min(max(nbytes // (count * PIECE), 1), PIECES)
     reading = {**({} if model is None else model.reading), **plan.reading}
-    options = {name: reading[name] for name in ("format", "delimiter") if name in reading}
-    return count, deal(cut(named, pieces, **options), count)
+    how = {name: reading[name] for name in ("format", "delimiter") if name in reading}
+    return count, deal(cut(named, pieces, **how), count)
 
 
 def usual_shards(nbytes: int) -> int:
