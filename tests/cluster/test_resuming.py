@@ -13,8 +13,8 @@ import onlearn
 from cluster_examples import prepared, run_here, state_of, write_svmlight, write_table
 from onlearn.data import DataError
 from onlearn.errors import PlanError
-from onlearn.models.training import prepare
 from onlearn.models.train_options import TrainOptions
+from onlearn.models.training import prepare
 
 
 def stopped(sources: Path, output: Path, after: int = 2, **options: object) -> Path:
@@ -45,9 +45,8 @@ def test_files_that_are_only_touched_are_gone_on_with(rows: Path, tmp_path: Path
 def test_other_content_is_refused(rows: Path, tmp_path: Path, how: str) -> None:
     path = stopped(rows, tmp_path / "m.onl")
     text = rows.read_text()
-    rows.write_text(
-        {"other values": text.replace("1:", "2:"), "fewer rows": text[: len(text) // 2]}.get(how, text * 10)
-    )
+    changed = {"other values": text.replace("1:", "2:"), "fewer rows": text[: len(text) // 2]}
+    rows.write_text(changed.get(how, text * 10))
     before = path.read_bytes()
     with pytest.raises(DataError, match=r"changed since the run began: train anew"):
         go_on(rows, path)

@@ -147,9 +147,8 @@ def groups_of(source: Source, count: int) -> tuple[int, int]:
     if source.part is None:
         return 0, count
     if source.part.stop > count:
-        raise DataError(
-            f"{source.name} has changed since it was cut: it has {count} group{'' if count == 1 else 's'} of rows now"
-        )
+        groups = f"{count} group{'' if count == 1 else 's'} of rows"
+        raise DataError(f"{source.name} has changed since it was cut: it has {groups} now")
     return source.part.start, source.part.stop
 
 
