@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from cluster_examples import prepared
+from cluster_examples import prepared, run_here, write_svmlight
+from onlearn.cluster import training
 from onlearn.data import DataError
+from onlearn.models.run_certificate import run_certificate
 
 
 def write_parquet(path: Path, table: Any) -> None:
@@ -65,3 +68,29 @@ def test_columnar_files_that_lose_groups_between_rounds_are_noticed(tmp_path: Pa
     run.on_round = lambda one: COLUMNAR[name](path, points(rows=400))
     with pytest.raises(DataError, match=rf"{name} has changed since it was cut: it has 1 group of"):
         run.go()
+
+
+# ---------------------------------------------------------------------- rows that are held out
+
+
+def test_rows_are_learned_from_or_held_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "PIECE", 1 << 10)  # so that every shard has several pieces
+    path = tmp_path / "rows.svm"
+    path.write_text("".join(f"{n % 7 > 2:d} 1:{n + 1} 2:{n % 7}\n" for n in range(2000)))
+    run = run_here(path, learner="Perceptron", shards=4, holdout=0.3, rounds=2)
+    assert len(run.shards[0].pieces) > 3
+
+    def numbers(batches: Iterator[Any]) -> list[float]:
+        return [value for batch in batches for value in batch.parsed.toarray()[:, 1]]
+
+    learned, held = numbers(run.reading.learned_batches()), numbers(run.reading.held_out_batches())
+    assert sorted([*learned, *held]) == list(range(1, 2001))
+    assert len(learned) == run.report.examples / 2
+
+
+def test_the_certificate_is_about_the_rows_that_were_learned_from(tmp_path: Path) -> None:
+    path = write_svmlight(tmp_path / "rows.svm", 2000)
+    run = run_here(path, learner="Perceptron", shards=4, holdout=0.3, rounds=5)
+    certificate = run_certificate(run)
+    assert certificate.n_examples == run.report.examples / 5
+    assert certificate.holds()

@@ -21,16 +21,14 @@ class ShardedReading(Reading):
         self.shards: Sequence[Shard] = ()
         self.decisions: dict[str, Any] = {}  # about the columns, by the first rows
 
-    def held_out_batches(self) -> Iterator[data.Batch]:
-        """The rows that are not learned from, read again."""
+    def _read_again(self) -> Iterator[tuple[data.Batch, np.ndarray]]:
         options = {"labels": "required", "bad": data.BadRows(limit=1.0)}
         for shard in self.shards:
             row = shard.number * APART
-            for batch in self.model.read(list(shard.pieces), decisions=self.decisions, **options):
-                held = np.flatnonzero(held_out(row, len(batch), self.plan.holdout, self.plan.seed))
-                row += len(batch)
-                if len(held):
-                    yield batch.take(held)
+            with self.model.read(list(shard.pieces), decisions=self.decisions, **options) as reader:
+                for batch in reader:
+                    yield batch, held_out(row, len(batch), self.plan.holdout, self.plan.seed)
+                    row += len(batch)
 
 
 class ArraysReading(ShardedReading):

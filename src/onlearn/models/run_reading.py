@@ -147,12 +147,23 @@ class Reading:
 
     def held_out_batches(self) -> Iterator[Batch]:
         """The rows that are not learned from, read again."""
+        for batch, held in self._read_again():
+            if held.any():
+                yield batch.take(np.flatnonzero(held))
+
+    def learned_batches(self) -> Iterator[Batch]:
+        """The rows that are learned from, read again."""
+        for batch, held in self._read_again():
+            if not held.all():
+                yield batch.take(np.flatnonzero(~held)) if held.any() else batch
+
+    def _read_again(self) -> Iterator[tuple[Batch, np.ndarray]]:
+        """The batches of the data, read again, and which of their rows are held out."""
         row = 0
-        for batch in self.model.read(self.plan.sources, labels="required", bad=data.BadRows(limit=1.0)):
-            held = np.flatnonzero(held_out(row, len(batch), self.plan.holdout, self.plan.seed))
-            row += len(batch)
-            if len(held):
-                yield batch.take(held)
+        with self.model.read(self.plan.sources, labels="required", bad=data.BadRows(limit=1.0)) as reader:
+            for batch in reader:
+                yield batch, held_out(row, len(batch), self.plan.holdout, self.plan.seed)
+                row += len(batch)
 
     def _limit_row_cache(self, reader: data.Reader) -> None:
         """Write no parsed rows beside files that are small or are passed over once; kept rows are used all the same."""
