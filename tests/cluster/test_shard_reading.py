@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from cluster_examples import prepared, run_here, write_svmlight
 from onlearn.cluster import training
 from onlearn.data import DataError
 from onlearn.models.run_certificate import run_certificate
+from onlearn.models.training import train as train_here
 
 
 def write_parquet(path: Path, table: Any) -> None:
@@ -94,3 +96,65 @@ def test_the_certificate_is_about_the_rows_that_were_learned_from(tmp_path: Path
     certificate = run_certificate(run)
     assert certificate.n_examples == run.report.examples / 5
     assert certificate.holds()
+
+
+# ---------------------------------------------------------------------- names in the order of the files
+
+
+def texts(rows: int) -> list[str]:
+    """Texts of words that come and go, with labels."""
+    rng = np.random.default_rng(0)
+    places = [(rng.normal(n / 4, 100, 8) % 1000).astype(int) for n in range(rows)]
+    return [f"{'ab'[words[0] % 2]},{' '.join(f'w{word}' for word in words)}\n" for words in places]
+
+
+def one_file(folder: Path) -> Any:
+    path = folder / "a.csv"
+    path.write_text("label,text\n" + "".join(texts(1200)))
+    return path
+
+
+def compressed_files(folder: Path) -> Any:
+    """Files that are not cut, one of them twice and one of them without rows."""
+    lines, paths = texts(1200), [folder / f"{n}.csv.gz" for n in range(7)]
+    for n, path in enumerate(paths):
+        path.write_bytes(gzip.compress(("label,text\n" + "".join(lines[160 * n : 160 * (n != 4) * (n + 1)])).encode()))
+    return [*paths, paths[2]]
+
+
+def mixed_files(folder: Path) -> Any:
+    """A table of Parquet, and a file that is cut into parts."""
+    rows = [line.strip().split(",") for line in texts(400)]
+    path = folder / "a.parquet"
+    pa.parquet.write_table(pa.table(dict(zip(("label", "text"), zip(*rows)))), path, row_group_size=50)
+    return [path, one_file(folder)]
+
+
+@pytest.mark.parametrize("files", [one_file, compressed_files, mixed_files])
+@pytest.mark.parametrize("options", [{}, {"max_names": 3000, "bits": 8}, {"min_count": 9}])
+def test_names_are_numbered_as_on_one_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: Any, options: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(training, "PIECE", 1 << 11)
+    named = files(tmp_path)
+    options = {"text": "text", "learner": "Perceptron", **options}
+    run = run_here(named, shards=3, rounds=1, **options)
+    assert len(run.shards[0].pieces) > 2
+    found, serial = run.model.features, train_here(named, passes=1, **options).features
+    assert found.get_feature_names_out().tolist() == serial.get_feature_names_out().tolist()
+    assert found.vocabulary_.state == serial.vocabulary_.state
+    width = serial.vocabulary_.width
+    assert found.extraction.documents[:width].tolist() == serial.extraction.documents[:width].tolist()
+
+
+def test_names_of_a_model_that_learns_more_are_numbered_as_on_one_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "PIECE", 1 << 11)
+    lines, (monday, tuesday) = texts(1200), (tmp_path / "monday.csv", tmp_path / "tuesday.csv")
+    monday.write_text("label,text\n" + "".join(lines[:400]))
+    tuesday.write_text("label,text\n" + "".join(lines[400:]))
+    path = tmp_path / "m.onl"
+    train_here(monday, path, text="text", max_names=6000, bits=8)
+    found, serial = run_here(tuesday, resume=path, shards=3).model, train_here(tuesday, resume=path)
+    assert found.features.get_feature_names_out().tolist() == serial.features.get_feature_names_out().tolist()

@@ -1,6 +1,6 @@
 """A training run over shards, on the workers of a cluster: iterative parameter mixing (McDonald, Hall & Mann 2010).
 
-First each shard tells what features and labels it has, and that is merged in the order of the shards. Then come
+First each shard tells what features and labels it has, and that is merged in the order of the files. Then come
 rounds: every shard is learned from once, beginning with the same state, and what the shards learned is mixed. The
 result depends on the data, the options and the number of shards, and not on the workers: a task is a function of a
 shard, the round and the state, and sums are in the order of the shards. After each round the model is that of an
@@ -285,16 +285,17 @@ class ClusterRun(Run):
         return self._prepare(learned, [one.digest for one in surveys], reading.label_counts)
 
     def _merge_features(self, surveys: list[Survey]) -> tuple[list[Survey], list[np.ndarray]]:
-        """Merge the features that the shards found; returns the surveys and the numbers of each shard's features.
+        """Merge the features that the shards found, as if by one reader of the files.
 
+        Returns the surveys and the numbers of each shard's features.
         Where names are met beyond ``max_names``, shards are surveyed once more by all names, for exact counts.
         """
-        base = self.model.features
-        found = merged(base, [one.features for one in surveys])
+        base, order = self.model.features, list(dealt(self.shards)) or None
+        found = merged(base, [one.features for one in surveys], order)
         if not found.exact:
-            self.model.features = base = with_names(base, [one.features for one in surveys])
+            self.model.features = base = with_names(base, [one.features for one in surveys], order)
             again = self._surveys()
-            found = merged(base, [one.features for one in again])
+            found = merged(base, [one.features for one in again], order)
             surveys = [one._replace(features=two.features, counts=two.counts) for one, two in zip(surveys, again)]
         self.model.features = found.features
         if found.features.kind_ is None or found.features.n_features_out_ == 0:

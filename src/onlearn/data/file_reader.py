@@ -42,6 +42,7 @@ class Reader:
 
     ``notes`` lists the decisions made while reading (format, header, target), ``bad`` holds the rows that cannot be
     read, and ``label_names`` the labels seen so far. ``bytes_read`` of ``bytes_total`` (None: unknown) is the progress.
+    ``at`` is the number of the source that the last batch is of.
     ``lines_read`` counts the lines of each source (of ``sources``), and ``checksums`` has the CRC-32 of the bytes of
     those that are parts of text files, or of the text of compressed files, once they are read.
     ``kept`` is the row cache, if ``read`` was called with ``cache``. ``after_parse``, if set, is applied to the rows of
@@ -71,6 +72,7 @@ class Reader:
         sizes = [one.size for one in self.sources]
         self.bytes_total: int | None = None if None in sizes else sum(size for size in sizes if size is not None)
         self.bytes_read: int = 0
+        self.at: int = 0
         self.lines_read: list[int] = [0] * len(self.sources)
         self.checksums: list[int | None] = [None] * len(self.sources)
         self._decisions = dict(decisions or {})
@@ -162,7 +164,7 @@ class Reader:
         try:
             with contextlib.closing(self._settled_pieces()) as pieces:
                 for number, parsed, position in pieces:
-                    source = self.sources[number]
+                    source, self.at = self.sources[number], number
                     self.bytes_read = max(self.bytes_read, position)
                     lines_before = self.lines_read[number] + (source.part.lines_before if source.part else 0)
                     self.lines_read[number] += parsed.line_count
