@@ -1,8 +1,8 @@
 """Reading one shard: first what its rows tell about features and labels, then the rows in numbered features.
 
 On one machine a run learns names, labels and scales from all rows in order. Here each shard finds its own, beginning
-with what is known before; what the shards found is merged in the order of the files, which gives the same numbers. After
-that a shard is read as rows of the final features.
+with what is known before; what the shards found is merged in the order of the files, which gives the same numbers.
+After that a shard is read as rows of the final features.
 """
 
 from __future__ import annotations

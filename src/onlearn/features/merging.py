@@ -90,8 +90,9 @@ def findings(features: Any, base: Any, pieces: Sequence[int] = ()) -> Findings:
 def merged(base: Any, parts: Sequence[Findings], order: Order | None = None) -> Merged:
     """The map of one reader who knew ``base`` and then learned from all rows of the parts.
 
-    The reader's order is that of the parts, or the ``order`` of their pieces. The numbers of a part's features are those in the merged map. Where ``exact`` is False, a bucket of a part may hold
-    features that have names in the merged map, so rows of that part are to be transformed by the merged map instead.
+    The reader's order is that of the parts, or the ``order`` of their pieces. The numbers of a part's
+    features are those in the merged map. Where ``exact`` is False, a bucket of a part may hold features that have names
+    in the merged map, so rows of that part are to be transformed by the merged map instead.
     """
     base = _mergeable(base)
     made = _with_counts_of(base, _begun(base, parts))
