@@ -206,18 +206,15 @@ class ClusterRun(Run):
         return [self.shards[shard].pieces[place] for shard, place in dealt(self.shards)]
 
     def _first_given(self, columns: Columns) -> data.Batch:
-        """The first rows of a collection."""
-        about = self.shards[0].name, columns, self.plan.task
-
-        def make() -> list[Task]:
-            return [Task(0, tasks.first_batch, (self.given[0], *about))]
-
-        ((_, first),) = self.connection.results(make, "reading the data")
-        if first is None:
-            raise DataError(f"{self.shards[0].name} has no rows with a label")
+        """The first rows of a collection: those of its first part that has some."""
         reader: Any = PartReader(columns)
         self.reading.reader = reader
-        return first
+        for shard, part in zip(self.shards, self.given):
+            task = Task(shard.number, tasks.first_batch, (part, shard.name, columns, self.plan.task))
+            ((_, first),) = self.connection.results(lambda task=task: [task], "reading the data")  # type: ignore[misc]
+            if first is not None:
+                return first
+        raise DataError("the collection has no rows with a label")
 
     def _rounds_of(self, learner: Any) -> int:
         """The number of rounds that is asked for, or the usual one."""

@@ -15,7 +15,6 @@ from onlearn.cluster.options import ClusterOptions
 from onlearn.cluster.run import ClusterRun
 from onlearn.cluster.shards import Shard, deal
 from onlearn.compiler import compile_seconds
-from onlearn.data import BadRows
 from onlearn.data.shards import cut
 from onlearn.data.sources import sources
 from onlearn.errors import PlanError
@@ -25,7 +24,6 @@ from onlearn.models.model import Model
 from onlearn.models.plan import Plan
 from onlearn.models.run import Run
 from onlearn.models.run_report import is_unfinished, run_report
-from onlearn.models.train_options import MAX_BAD, part
 
 SHARDS = 4  # of data that are not large
 SHARD, LARGEST = 128 << 20, 1 << 30  # bytes of files in a shard, and of those of which there are MANY
@@ -165,7 +163,7 @@ def prepare_collection(data: Any, options: ClusterOptions, connection: Connectio
     return ClusterRun(
         plan,
         None,
-        BadRows(limit=part(MAX_BAD if options.max_bad is None else options.max_bad, "max_bad", whole=True)),
+        training.checked_files(options, training.checked_output(options)),
         connection,
         [Shard(number, f"part {number}") for number in range(len(given))],
         given=given,
