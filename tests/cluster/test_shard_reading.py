@@ -158,3 +158,13 @@ def test_names_of_a_model_that_learns_more_are_numbered_as_on_one_machine(
     train_here(monday, path, text="text", max_names=6000, bits=8)
     found, serial = run_here(tuesday, resume=path, shards=3).model, train_here(tuesday, resume=path)
     assert found.features.get_feature_names_out().tolist() == serial.features.get_feature_names_out().tolist()
+
+
+def test_shards_of_files_without_rows_are_no_mistake(tmp_path: Path) -> None:
+    lines = texts(90)
+    paths = [tmp_path / f"{n}.csv.gz" for n in range(6)]
+    for n, path in enumerate(paths):  # those of the second shard have none
+        path.write_bytes(gzip.compress(("label,text\n" + "".join(lines[n::6] if n % 3 != 1 else [])).encode()))
+    run = run_here(paths, text="text", learner="Perceptron", shards=3, rounds=2)
+    assert [len(shard.pieces) for shard in run.shards] == [2, 2, 2]
+    assert run.reading.rows == 60

@@ -76,6 +76,8 @@ class Reader:
         self.lines_read: list[int] = [0] * len(self.sources)
         self.checksums: list[int | None] = [None] * len(self.sources)
         self._decisions = dict(decisions or {})
+        # Of shards, for which others decide, some may have no rows.
+        self._is_whole = decisions is None and all(one.part is None for one in self.sources)
         self._format = format
         self._formats: dict[str, Format] = {}
         self._codes: dict[str, int] = {}
@@ -125,7 +127,7 @@ class Reader:
             raise DataError("standard input ('-') can be read only once")
         bad = BadRows(limit=self.bad.limit, strict=self.bad.strict)
         return Reader(self.sources, self._format, self.options, self._batch_rows, bad, self._workers, self._cache,
-                      self._table_required, self._live, self._decisions)  # fmt: skip
+                      self._table_required, self._live, None if self._is_whole else self._decisions)  # fmt: skip
 
     def keep(self, size: int) -> tuple[list[Batch], bool]:
         """Read batches ahead until there are so many bytes of them; and whether these are all there are.
@@ -176,8 +178,7 @@ class Reader:
                     if count:
                         yield self._batch(source, parsed, lines_before)
             self.bad.check()
-            whole = all(source.part is None for source in self.sources)  # a shard may be of empty lines only
-            if whole and not row_count and not self.bad.count:
+            if self._is_whole and not row_count and not self.bad.count:
                 names = ", ".join(source.name for source in self.sources[:3])
                 raise DataError(f"{names}: there are no rows")
         finally:
@@ -221,7 +222,7 @@ class Reader:
             try:
                 if not stream.head(1):
                     stream.refuse_truncated()
-                    if len(self.sources) == 1:
+                    if self._is_whole and len(self.sources) == 1:
                         raise DataError(f"{source.name} is empty")
                     self.notes.append(f"{source.name} is empty")
                     continue
@@ -382,7 +383,8 @@ def read(
         options: True puts it into the folder of the first file, a path into that folder
     :param live: True gives rows of a pipe as soon as their lines are complete, even if its writer pauses; batches grow
         when rows arrive faster
-    :param decisions: those of another reader, about header, types and roles of columns: ``Reader.decisions()``
+    :param decisions: those of another reader, about header, types and roles of columns, ``Reader.decisions()``: these
+        are then some of its files or shards, which may have no rows
     """
     for name, value in (("task", task), ("labels", labels), ("missing", missing)):
         if value not in CHOICES[name]:

@@ -27,7 +27,10 @@ from onlearn.data.file_reader import read
 from onlearn.data.registry import Apply, Content, Format, Options, format_name, readers
 from onlearn.data.sources import SIZE, Source, Stream, check_encoding, sources
 
-FIRST_BATCH = {"workers": 0, "table_required": False, "strict": False, "cache": False, "live": False}
+# None of the files of a format may have rows.
+FIRST_BATCH = {
+    "workers": 0, "table_required": False, "strict": False, "cache": False, "live": False, "decisions": {},
+}  # fmt: skip
 
 
 def cut(
