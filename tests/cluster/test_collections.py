@@ -11,7 +11,7 @@ import pytest
 import onlearn
 from cluster_examples import HereConnection
 from onlearn.cluster.options import ClusterOptions
-from onlearn.cluster.training import carry_out, prepare_collection
+from onlearn.cluster.training import carry_out, planned_collection
 from onlearn.data import DataError
 from onlearn.errors import PlanError
 
@@ -22,7 +22,7 @@ db = pytest.importorskip("dask.bag")
 def fit(data: Any, **options: Any) -> Any:
     """A model that learned from a collection."""
     asked = ClusterOptions(sources=[], cluster="here", rounds=2, **options)
-    return carry_out(prepare_collection(data, asked, HereConnection()), asked)
+    return carry_out(planned_collection(data, asked)(HereConnection()), asked)
 
 
 def rows(count: int = 300) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from onlearn.engine.spec import did_you_mean
 from onlearn.errors import PlanError
 from onlearn.features.tables import as_source
 from onlearn.models.model import as_in_files, as_written
-
-if TYPE_CHECKING:
-    from onlearn.cluster.connection import Connection
 
 FIRST = 4096  # rows of the first part that decide about features, at most
 ROWS = 1 << 16  # of a batch
@@ -64,8 +61,8 @@ def columns_of(data: Any, options: Any) -> Columns:
     return Columns(target, None if options.weight is None else str(options.weight))
 
 
-def parts_of(data: Any, connection: Connection, count: int | None) -> list[Any]:
-    """The futures of the parts of a collection."""
+def parts_of(data: Any, count: int | None) -> list[Any]:
+    """The parts of a collection, to be computed."""
     from dask.delayed import delayed as task_of
 
     if isinstance(data, tuple):
@@ -80,7 +77,7 @@ def parts_of(data: Any, connection: Connection, count: int | None) -> list[Any]:
         )
     if not delayed:
         raise DataError("the collection has no partitions")
-    return list(connection.client.compute([task_of(one) if isinstance(one, tuple) else one for one in delayed]))
+    return [task_of(one) if isinstance(one, tuple) else one for one in delayed]
 
 
 def _blocks(arrays: tuple[Any, ...], count: int | None) -> list[Any]:

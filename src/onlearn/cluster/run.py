@@ -57,26 +57,24 @@ class ClusterRun(Run):
         plan: Plan,
         model: Model | None,
         bad: data.BadRows,
-        connection: Connection,
         shards: list[Shard],
         *,
-        given: list[Any] | None = None,
         columns: Columns | None = None,
         rounds: int | None = None,
         mix: str = "rows",
         lbfgs: int | None = None,
         asked_shards: int | None = None,
     ) -> None:
-        """``given`` has the futures of the rows of shards that are parts of a collection, with these ``columns``.
+        """``columns`` are those of a collection, of which the shards are parts.
 
         ``asked_shards`` is the number of shards that files were to be cut into.
         """
         if plan.task not in ("classify", "regress"):
             raise PlanError(f"task={plan.task} has no use with cluster=: train on one machine")
         self.name: str = uuid.uuid4().hex  # of this run, on workers that may know others
-        self.connection: Connection = connection
+        self.connection: Connection  # see ``connect``
         self.shards: list[Shard] = shards
-        self.given: list[Any] = [None] * len(shards) if given is None else given
+        self.given: list[Any] = [None] * len(shards)
         self.columns: Columns | None = columns
         self.mix: str = mix
         self.asked_shards: int = asked_shards or len(shards)
@@ -91,10 +89,16 @@ class ClusterRun(Run):
         self._near: dict[int, str | None] = {}  # the worker that has the rows of a shard, as far as is known
         super().__init__(plan, model, bad)
         self.reading.shards = shards
-        connection.interrupted = lambda: self.stopped
         learner = self.model.learner if model is not None else as_learner(plan.learner)
         if learner is not None:
             self._refuse_unfit(learner)
+
+    def connect(self, connection: Connection, given: list[Any] | None = None) -> ClusterRun:
+        """This run on a cluster; ``given`` has the futures of the rows of shards that are parts of a collection."""
+        self.connection = connection
+        connection.interrupted = lambda: self.stopped
+        self.given = self.given if given is None else given
+        return self
 
     def _starts(self, plan: Plan, model: Model | None) -> tuple[Start, str | None]:
         if model is None or not is_unfinished(model, plan.sources):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -31,6 +32,7 @@ MANY = 1024
 PIECES = 64  # of a shard, at most
 PIECE = 1 << 16  # bytes of a piece, at least
 COURSE = {"shards": "asked_shards", "rounds": "rounds", "mix": "mix", "lbfgs": "asked_lbfgs"}  # as a model keeps them
+Begin = Callable[[Connection], ClusterRun]
 
 
 def train(data: Any, output: Any = None, *, cluster: Any, **options: Any) -> Model:
@@ -42,8 +44,9 @@ def train(data: Any, output: Any = None, *, cluster: Any, **options: Any) -> Mod
     asked = ClusterOptions(sources=data, output=output, cluster=cluster, **options)
     from onlearn.cluster import tuned_run  # which trains by this module
 
+    begin = tuned_run.planned(asked)
     with connect(cluster, patience=asked.patience) as connection:
-        return carry_out(tuned_run.prepare(asked, connection), asked)
+        return carry_out(begin(connection), asked)
 
 
 def fit(
@@ -88,12 +91,11 @@ def fit(
     )
     from onlearn.cluster import tuned_run
 
+    begin: Callable[[Connection], Run]
+    begin = planned_collection(data, given) if is_collection(data) else tuned_run.planned(given)
     with connect("local" if client is None else client, patience=given.patience) as connection:
-        if not is_collection(data):
-            return carry_out(tuned_run.prepare(given, connection), given)
-        run = prepare_collection(data, given, connection)
-        model = carry_out(run, given)
-        return estimator_with(model, data[1].dtype) if isinstance(data, tuple) else model
+        model = carry_out(begin(connection), given)
+    return estimator_with(model, data[1].dtype) if isinstance(data, tuple) and is_collection(data) else model
 
 
 def carry_out(run: Run, options: ClusterOptions) -> Model:
@@ -125,29 +127,33 @@ def estimator_with(model: Model, dtype: Any) -> Any:
 
 def prepare(options: ClusterOptions, connection: Connection) -> ClusterRun:
     """The run that the options ask for."""
+    return planned(options)(connection)
+
+
+def planned(options: ClusterOptions) -> Begin:
+    """What begins the run that the options ask for; what can be refused without a cluster is refused now."""
     options.check_cluster()
-    planned = training.plan_files(options)
-    plan, model = planned.plan, planned.model
+    made = training.plan_files(options)
+    plan, model = made.plan, made.model
     if "-" in plan.sources:
-        raise PlanError("standard input cannot be cut into shards: name files")
+        raise PlanError("standard input cannot be cut into shards: name files", "cluster")
     count, shards = shards_of(plan, model, options)
     run = ClusterRun(
         plan,
         model,
-        planned.bad,
-        connection,
+        made.bad,
         shards,
         asked_shards=count,
         rounds=options.rounds,
         mix=options.mix,
         lbfgs=options.lbfgs,
     )
-    training.finish_preparing(run, planned, options)
-    return run
+    training.finish_preparing(run, made, options)
+    return run.connect
 
 
-def prepare_collection(data: Any, options: ClusterOptions, connection: Connection) -> ClusterRun:
-    """The run over a collection of Dask's that the options ask for."""
+def planned_collection(data: Any, options: ClusterOptions) -> Begin:
+    """What begins the run over a collection of Dask's that the options ask for."""
     options.check_cluster()
     for name, why in (
         ("resume", "files can be read again"),
@@ -159,19 +165,18 @@ def prepare_collection(data: Any, options: ClusterOptions, connection: Connectio
     plan = training.plan_of(options)
     of_arrays = isinstance(data, tuple)
     columns = Columns(None) if of_arrays else columns_of(data, options)
-    given = parts_of(data, connection, options.shards)
-    return ClusterRun(
+    parts = parts_of(data, options.shards)
+    run = ClusterRun(
         plan,
         None,
         training.checked_files(options, training.checked_output(options)),
-        connection,
-        [Shard(number, f"part {number}") for number in range(len(given))],
-        given=given,
+        [Shard(number, f"part {number}") for number in range(len(parts))],
         columns=columns,
         rounds=options.rounds,
         mix=options.mix,
         lbfgs=options.lbfgs,
     )
+    return lambda connection: run.connect(connection, list(connection.client.compute(parts)))
 
 
 def shards_of(plan: Plan, model: Model | None, options: ClusterOptions) -> tuple[int, list[Shard]]:

@@ -6,7 +6,7 @@ The first rows decide about features, labels, learner and the number of passes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -151,7 +151,7 @@ class Reading:
             if held.any():
                 yield batch.take(np.flatnonzero(held))
 
-    def learned_batches(self) -> Iterator[Batch]:
+    def learned_batches(self) -> Generator[Batch, None, None]:
         """The rows that are learned from, read again."""
         for batch, held in self._read_again():
             if not held.all():
