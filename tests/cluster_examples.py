@@ -76,6 +76,12 @@ class HereConnection:
                 raise KeyboardInterrupt
             yield task.key, result
 
+    def in_order(
+        self, following: Callable[[], Any], make: Callable[[Any], Task], what: str, most: Callable[[], int]
+    ) -> Iterator[tuple[Any, Any]]:
+        while (key := following()) is not None:
+            yield from self.results(lambda key=key: [make(key)], what)  # type: ignore[misc]
+
     def _done(self, task: Task) -> Any:
         if self.forgetful:
             MEMORY.__init__()  # type: ignore[misc]

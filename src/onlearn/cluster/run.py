@@ -95,7 +95,7 @@ class ClusterRun(Run):
 
     def connect(self, connection: Connection, given: list[Any] | None = None) -> ClusterRun:
         """This run on a cluster; ``given`` has the futures of the rows of shards that are parts of a collection."""
-        self.connection = connection
+        self.connection = self.reading.connection = connection
         connection.interrupted = lambda: self.stopped
         self.given = self.given if given is None else given
         return self

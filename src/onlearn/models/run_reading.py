@@ -23,6 +23,7 @@ from onlearn.features import Counts, FeatureMap, Interaction, Number, Text
 from onlearn.features.feature_map import MATRIX, NAMED, TABLE, kind_of
 from onlearn.features.roles import LOOK_AT
 from onlearn.features.value_effects import CLASSES, indicators
+from onlearn.models.evaluation import Observer, add_batches
 from onlearn.models.model import Model, as_learner, sound_rows
 from onlearn.models.plan import PASSES, Plan, default_learner
 from onlearn.models.threshold_choice import check_threshold
@@ -150,6 +151,10 @@ class Reading:
         for batch, held in self._read_again():
             if held.any():
                 yield batch.take(np.flatnonzero(held))
+
+    def add_held_out(self, evaluation: Any, observer: Observer | None = None) -> None:
+        """Predict the rows that are not learned from, and add them to an evaluation."""
+        add_batches(evaluation, self.model, self.held_out_batches(), observer=observer)
 
     def learned_batches(self) -> Generator[Batch, None, None]:
         """The rows that are learned from, read again."""

@@ -253,7 +253,9 @@ def test(
     """
     if run.plan.holdout:
         sees = None if options.test else observer
-        report["holdout"] = evaluation.evaluate(run.model, run.reading.held_out_batches(), None, sees).report()
+        found = evaluation.evaluation_of(run.model)
+        run.reading.add_held_out(found, sees)
+        report["holdout"] = found.report()
     if not options.test:
         return None
     reader = None
