@@ -38,8 +38,8 @@ def check_threshold(plan: Plan, labels: list[str], learner: Any) -> None:
 def set_threshold(model: Model, plan: Plan, add_held_out: Callable[[Any], None]) -> str:
     """Set the threshold that a plan asks for; returns a sentence about it.
 
-    A criterion is met on the rows that ``add_held_out`` adds to an evaluation, if the plan holds some out; else on those whose scores the
-    learner keeps: see ``unlearned_rows``.
+    A criterion is met on the rows that ``add_held_out`` adds to an evaluation, if the plan holds some out; else on
+    those whose scores the learner keeps: see ``unlearned_rows``.
     """
     labels = model.labels or []
     check_threshold(plan, labels, model.learner)
