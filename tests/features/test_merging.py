@@ -240,6 +240,15 @@ def test_parts_of_several_pieces(rng, given_extractors):
         assert_same(made, serial, rows)
 
 
+def test_a_part_without_new_names_tells_that_others_have_no_place():
+    base = FeatureMap([Category("kind")], max_names=2, bits=3)
+    base.learn([{"kind": "a"}, {"kind": "b"}])
+    part = apart(base)
+    part.learn([{"kind": "a"}, {"kind": "c"}])
+    made = merged(base, [findings(part, base)]).features
+    assert (base.vocabulary_.state, made.vocabulary_.state, made.n_features_out_) == ("grow", "hash", 2 + 8)
+
+
 @given(SEEDS)
 def test_matrices(rng):
     base, rows = some_base(rng, "auto", matrix(rng, rng.integers(0, 9))), matrix(rng, rng.integers(1, 30))
@@ -351,7 +360,7 @@ def test_more_namespaces_than_a_batch_can_have():
         rows = rows_of_names([["x"] * len(prefixes)])
         rows = rows._replace(hashes=hashes, groups=groups.astype(np.uint16), prefixes=tuple(prefixes.tolist()))
         serial.learn(rows)
-    np.testing.assert_array_equal(vocabulary.include(added_names(*serial.added(0)), serial.state), np.arange(100_000))
+    np.testing.assert_array_equal(vocabulary.learn(added_names(*serial.added(0))), np.arange(100_000))
     assert vocabulary.names() == serial.names()
 
 

@@ -155,7 +155,11 @@ def _with_counts_of(base: FeatureMap, made: FeatureMap) -> FeatureMap:
 
 
 def _include_names(made: FeatureMap, parts: Sequence[Findings], order: Order | None) -> list[np.ndarray]:
-    """Learn the names of the parts; returns the numbers of the features of each."""
+    """Learn the names of the parts; returns the numbers of the features of each.
+
+    A vocabulary has the first ``max_names`` names of its rows. So a name that found no place in that of a part of the
+    rows has none in that of all rows, and names in the order of the data are numbered as if by one reader.
+    """
     names = [added_names(facts["vocabulary"], arrays) if "vocabulary" in facts else None for facts, arrays in parts]
     if order is None:
         order = [(k, piece) for k, one in enumerate(names) for piece in range(0 if one is None else one.shape[0])]
@@ -163,8 +167,9 @@ def _include_names(made: FeatureMap, parts: Sequence[Findings], order: Order | N
     for k, piece in order:
         one = names[k]
         if one is not None and one.indptr[piece] < one.indptr[piece + 1]:
-            new = one.between(piece, piece + 1)
-            found[k].append(made.vocabulary_.include(new, parts[k][0]["vocabulary"]["state"]))
+            found[k].append(made.vocabulary_.learn(one.between(piece, piece + 1)))
+    if any("vocabulary" in facts and facts["vocabulary"]["state"] == "hash" for facts, _ in parts):
+        made.vocabulary_.note_overflow()
     return [_numbers(made, facts, ids) for (facts, _), ids in zip(parts, found)]
 
 

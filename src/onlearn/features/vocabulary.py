@@ -258,7 +258,7 @@ class Vocabulary:
         return made
 
     def added(self, since: int, pieces: Sequence[int] = ()) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """The names from a number on, and the buckets in use, for ``added_names`` and ``include``.
+        """The names from a number on, and the buckets in use, for ``added_names``.
 
         Data in several ``pieces`` have the number of names that were known after each of them.
         """
@@ -275,16 +275,10 @@ class Vocabulary:
             arrays["seen"] = self._seen.copy()
         return facts, arrays
 
-    def include(self, names: NamedRows, state: str) -> np.ndarray:
-        """Learn names that were added to another vocabulary, which is in that state; returns their numbers here.
-
-        A vocabulary has the first ``max_names`` names of its rows. So a name that found no place in that of a part of
-        the rows has none in that of all rows, and names in the order of their parts are numbered as if by one reader.
-        """
-        ids = self.learn(names)
-        if self.state == "grow" and state == "hash" and self._count == self.max_names:
-            self._fill_up()  # all names have a place, but another one was met
-        return ids
+    def note_overflow(self) -> None:
+        """Record that another vocabulary of these names has met one that has no place among them."""
+        if self.state == "grow":
+            self._fill_up()
 
     def note_buckets(self, seen: np.ndarray) -> None:
         """Record buckets that are in use in another vocabulary."""
