@@ -32,8 +32,17 @@ class Given:
         return pickle.loads(self.content)
 
 
+class HereClient:
+    """In place of a client of Dask's: makes the parts of collections in this process."""
+
+    def compute(self, delayed: list[Any]) -> list[Given]:
+        return [Given(one.compute(scheduler="synchronous")) for one in delayed]
+
+
 class HereConnection:
     """Does tasks in this process, each by what has been pickled; the plain version of a ``Connection``."""
+
+    client = HereClient()
 
     def __init__(self, memory: int = 0, forgetful: bool = False) -> None:
         self.memory, self.forgetful = memory, forgetful
@@ -66,6 +75,12 @@ class HereConnection:
             if self.interrupted():
                 raise KeyboardInterrupt
             yield task.key, result
+
+    def in_order(
+        self, following: Callable[[], Any], make: Callable[[Any], Task], what: str, most: Callable[[], int]
+    ) -> Iterator[tuple[Any, Any]]:
+        while (key := following()) is not None:
+            yield from self.results(lambda key=key: [make(key)], what)  # type: ignore[misc]
 
     def _done(self, task: Task) -> Any:
         if self.forgetful:

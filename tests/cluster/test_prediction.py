@@ -209,6 +209,18 @@ def test_workers_of_several_threads(kit, tmp_path):
             assert spread.read_bytes() == alone.read_bytes()
 
 
+@pytest.mark.parametrize(("model", "file"), [("table", "table.csv"), ("sparse", "sparse.svm")])
+def test_files_without_rows_are_no_mistake_beside_others(kit, run, tmp_path, model, file):
+    blank, heading = tmp_path / "blank.csv", tmp_path / "heading.csv.gz"
+    blank.write_text("\n\n")
+    heading.write_bytes(gzip.compress(b"size,place,key,label\n"))
+    others = [blank, heading] if model == "table" else [blank]
+    assert same_output(run, "predict", kit / f"{model}.onl", *others, kit / file)[0] == 0
+    code, report, _ = run("evaluate", kit / f"{model}.onl", *others, kit / file, "--json", "--shards", 3)
+    assert (code, json.loads(report)["n"]) == (0, 300 if model == "table" else 500)
+    assert same_output(run, "predict", kit / f"{model}.onl", blank)[0] == 2
+
+
 # ---------------------------------------------------------------------- evaluation
 
 

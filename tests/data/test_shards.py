@@ -625,3 +625,17 @@ def test_no_fsspec_without_a_url(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["10", "[]"]
+
+
+def test_shards_without_rows_are_no_mistake(tmp_path):
+    blank, full = tmp_path / "blank.csv", tmp_path / "full.csv"
+    blank.write_text("\n\n")
+    full.write_text("x,label\n" + "1,a\n2,b\n" * 50)
+    decided = first_decisions([blank, full])
+    assert [sum(map(len, read(one, decisions=decided, workers=0))) for one in cut([blank, full], 2)] == [0, 49, 51]
+    assert first_decisions(blank) == {}
+    with read(blank, decisions={}, workers=0) as reader:
+        assert sum(map(len, reader)) == sum(map(len, reader.again())) == 0
+    for again in (read(blank, workers=0), read(blank, workers=0).again()):
+        with pytest.raises(DataError, match="there are no rows"):
+            list(again)

@@ -20,8 +20,9 @@ from onlearn.features import Category, Counts, FeatureMap, Interaction, Number, 
 from onlearn.features.assemble import rows_of_names, side_by_side
 from onlearn.features.extractors import combined_facts, update_facts
 from onlearn.features.feature_map import MATRIX, NAMED, Strings
-from onlearn.features.merging import apart, findings, merged, with_names
+from onlearn.features.merging import apart, count_names, findings, merged, with_names
 from onlearn.features.text import WEIGHTINGS
+from onlearn.features.vocabulary import added_names
 
 
 @feature
@@ -207,6 +208,47 @@ def test_named_rows(rng, given_extractors):
     check(base, rows, some_cuts(rng, rows_in(rows)), *rng.integers(1, 9, 2))
 
 
+@given(SEEDS, st.one_of(extractors(FIXED), NAMED_SETTINGS))
+def test_parts_of_several_pieces(rng, given_extractors):
+    """Pieces of the data are dealt to parts; the order of the pieces is that of one reader."""
+    some_rows = table if len(given_extractors) > 2 and given_extractors != "auto" else named_rows
+    base = some_base(rng, given_extractors, some_rows(rng, rng.integers(0, 9)))
+    rows = some_rows(rng, rng.integers(1, 40))
+    serial = pickle.loads(pickle.dumps(base))
+    learn(serial, rows, 7)
+    places = np.sort(rng.integers(0, rows_in(rows) + 1, rng.integers(2, 9))).tolist()
+    count, pieces = rng.integers(1, 4), cut(rows, places)
+
+    def found(base):
+        parts = []
+        for k in range(count):
+            features, names = apart(pickle.loads(pickle.dumps(base))), []
+            for piece in pieces[k::count]:
+                learn(features, piece, 3)
+                names.append(count_names(features))
+            parts.append(findings(features, base, names))
+        return pickle.loads(pickle.dumps(parts))
+
+    order = [(number % count, number // count) for number in range(len(pieces))]
+    parts = found(base)
+    made, _, exact = merged(base, parts, order)
+    assert_same(made, serial, rows, exact)
+    if not exact:
+        known = with_names(base, parts, order)
+        made, _, exact = merged(known, found(known), order)
+        assert exact
+        assert_same(made, serial, rows)
+
+
+def test_a_part_without_new_names_tells_that_others_have_no_place():
+    base = FeatureMap([Category("kind")], max_names=2, bits=3)
+    base.learn([{"kind": "a"}, {"kind": "b"}])
+    part = apart(base)
+    part.learn([{"kind": "a"}, {"kind": "c"}])
+    made = merged(base, [findings(part, base)]).features
+    assert (base.vocabulary_.state, made.vocabulary_.state, made.n_features_out_) == ("grow", "hash", 2 + 8)
+
+
 @given(SEEDS)
 def test_matrices(rng):
     base, rows = some_base(rng, "auto", matrix(rng, rng.integers(0, 9))), matrix(rng, rng.integers(1, 30))
@@ -318,7 +360,7 @@ def test_more_namespaces_than_a_batch_can_have():
         rows = rows_of_names([["x"] * len(prefixes)])
         rows = rows._replace(hashes=hashes, groups=groups.astype(np.uint32), prefixes=tuple(prefixes.tolist()))
         serial.learn(rows)
-    np.testing.assert_array_equal(vocabulary.include(*serial.added(0)), np.arange(100_000))
+    np.testing.assert_array_equal(vocabulary.learn(added_names(*serial.added(0))), np.arange(100_000))
     assert vocabulary.names() == serial.names()
 
 

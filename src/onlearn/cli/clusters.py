@@ -42,10 +42,11 @@ def cluster_run(options: ClusterOptions, silent: bool, before: Mapping[str, Any]
 
     ``before`` is the table of a race before the one that the run begins with.
     """
-    from onlearn.cluster.tuned_run import prepare
+    from onlearn.cluster.tuned_run import planned
 
+    begin = planned(options, before)
     with connected(options.cluster, options.patience, silent) as connection:
-        run: Any = prepare(options, connection, before)
+        run: Any = begin(connection)
         if not silent:
             run.on_round = lambda one: print_message(str(one))
         yield run

@@ -5,14 +5,16 @@ Partitions stay where Dask has them; tasks get them as arguments. They have to b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+import os
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlearn.data import BadRows, Batch, DataError
 from onlearn.data.bad_rows import Bad
 from onlearn.data.batch import as_parsed, rows_at, rows_in
+from onlearn.data.formats.columnar import as_text
 from onlearn.data.table_roles import flat, usual_target
 from onlearn.engine.csr import CSR
 from onlearn.engine.number_names import label_name
@@ -20,9 +22,6 @@ from onlearn.engine.spec import did_you_mean
 from onlearn.errors import PlanError
 from onlearn.features.tables import as_source
 from onlearn.models.model import as_in_files
-
-if TYPE_CHECKING:
-    from onlearn.cluster.connection import Connection
 
 FIRST = 4096  # rows of the first part that decide about features, at most
 ROWS = 1 << 16  # of a batch
@@ -36,9 +35,18 @@ class Columns(NamedTuple):
 
 
 def is_collection(data: Any) -> bool:
-    """Whether data are a Dask collection, or a tuple of arrays of Dask's."""
+    """Whether data are a Dask collection, or a tuple of arrays of Dask's; if not, they have to name files."""
     first = data[0] if isinstance(data, tuple) and data else data
-    return hasattr(first, "__dask_graph__")
+    if hasattr(first, "__dask_graph__"):
+        return True
+    several = isinstance(data, Collection) and not (isinstance(data, str) or hasattr(data, "shape"))
+    for one in data if several else [data]:  # an array or a table is one
+        if not isinstance(one, (str, os.PathLike)):
+            raise PlanError(
+                "data are files, a Dask data frame or bag, or a pair (X, y) of Dask arrays, not of type "
+                f"{type(one).__name__}; dask.array.from_array and dask.dataframe.from_pandas make collections"
+            )
+    return False
 
 
 def columns_of(data: Any, options: Any) -> Columns:
@@ -54,8 +62,8 @@ def columns_of(data: Any, options: Any) -> Columns:
     return Columns(target, None if options.weight is None else str(options.weight))
 
 
-def parts_of(data: Any, connection: Connection, count: int | None) -> list[Any]:
-    """The futures of the parts of a collection."""
+def parts_of(data: Any, count: int | None) -> list[Any]:
+    """The parts of a collection, to be computed."""
     from dask.delayed import delayed as task_of
 
     if isinstance(data, tuple):
@@ -70,7 +78,7 @@ def parts_of(data: Any, connection: Connection, count: int | None) -> list[Any]:
         )
     if not delayed:
         raise DataError("the collection has no partitions")
-    return list(connection.client.compute([task_of(one) if isinstance(one, tuple) else one for one in delayed]))
+    return [task_of(one) if isinstance(one, tuple) else one for one in delayed]
 
 
 def _blocks(arrays: tuple[Any, ...], count: int | None) -> list[Any]:
@@ -82,6 +90,8 @@ def _blocks(arrays: tuple[Any, ...], count: int | None) -> list[Any]:
     X, *others = arrays
     if getattr(X, "ndim", 0) != 2 or any(one.ndim != 1 for one in others):
         raise PlanError("X must have two dimensions, and y one")
+    if any(np.isnan(size) for one in arrays for size in one.shape):
+        raise PlanError("X and y have blocks of unknown sizes: call compute_chunk_sizes() on each of them first")
     if any(one.shape[0] != X.shape[0] for one in others):
         raise DataError(f"X has {X.shape[0]} rows but y has {others[0].shape[0]} entries")
     rows = X.chunks[0] if count is None else tuple(map(len, np.array_split(np.arange(X.shape[0]), count)))
@@ -99,10 +109,12 @@ def first_rows(part: Any) -> Any:
 
 def batches_of(part: Any, name: str, columns: Columns, task: str, extractors: Any, bad: BadRows) -> Iterator[Batch]:
     """The rows of one part in batches; rows without a label are bad."""
+    if not isinstance(part, tuple) and not len(part):  # a list of no dicts tells no columns
+        return
     rows, labels, weight = _rows_and_labels(part, columns, extractors)
     fit = np.flatnonzero(~_missing(labels))
     for row in np.setdiff1d(np.arange(len(labels)), fit).tolist():
-        bad.add(name, Bad(row + 1, 0, "the label is missing"))
+        bad.add(name, Bad(row + 1, 0, "the label is missing", _as_text(part, row)))
     bad.seen(len(fit))
     if len(fit) < len(labels):
         rows, labels, weight = rows_at(rows, fit), labels[fit], None if weight is None else weight[fit]
@@ -136,6 +148,15 @@ def _rows_and_labels(part: Any, columns: Columns, extractors: Any) -> tuple[Any,
         weight = np.asarray(table.column(columns.weight).to_numpy(zero_copy_only=False), dtype=np.float64)
     table = table.drop_columns([name for name in columns if name is not None])
     return as_in_files(table, extractors, []), labels, _sound(weight)
+
+
+def _as_text(part: Any, row: int) -> bytes:
+    """One row of a part, for the file of bad rows: of arrays as in an svmlight file, without its label."""
+    if not isinstance(part, tuple):
+        return as_text(flat(as_source(part)).slice(row, 1))
+    X = part[0][[row]]
+    found = as_parsed(X) if hasattr(X, "tocsr") else CSR.of(np.asarray(X))
+    return " ".join(f"{j + 1}:{value:g}" for j, value in zip(found.indices, found.data)).encode()
 
 
 def _sound(weight: np.ndarray | None) -> np.ndarray | None:

@@ -1,6 +1,6 @@
 """A training run over shards, on the workers of a cluster: iterative parameter mixing (McDonald, Hall & Mann 2010).
 
-First each shard tells what features and labels it has, and that is merged in the order of the shards. Then come
+First each shard tells what features and labels it has, and that is merged in the order of the files. Then come
 rounds: every shard is learned from once, beginning with the same state, and what the shards learned is mixed. The
 result depends on the data, the options and the number of shards, and not on the workers: a task is a function of a
 shard, the round and the state, and sums are in the order of the shards. After each round the model is that of an
@@ -57,26 +57,24 @@ class ClusterRun(Run):
         plan: Plan,
         model: Model | None,
         bad: data.BadRows,
-        connection: Connection,
         shards: list[Shard],
         *,
-        given: list[Any] | None = None,
         columns: Columns | None = None,
         rounds: int | None = None,
         mix: str = "rows",
         lbfgs: int | None = None,
         asked_shards: int | None = None,
     ) -> None:
-        """``given`` has the futures of the rows of shards that are parts of a collection, with these ``columns``.
+        """``columns`` are those of a collection, of which the shards are parts.
 
         ``asked_shards`` is the number of shards that files were to be cut into.
         """
         if plan.task not in ("classify", "regress"):
             raise PlanError(f"task={plan.task} has no use with cluster=: train on one machine")
         self.name: str = uuid.uuid4().hex  # of this run, on workers that may know others
-        self.connection: Connection = connection
+        self.connection: Connection  # see ``connect``
         self.shards: list[Shard] = shards
-        self.given: list[Any] = [None] * len(shards) if given is None else given
+        self.given: list[Any] = [None] * len(shards)
         self.columns: Columns | None = columns
         self.mix: str = mix
         self.asked_shards: int = asked_shards or len(shards)
@@ -91,10 +89,16 @@ class ClusterRun(Run):
         self._near: dict[int, str | None] = {}  # the worker that has the rows of a shard, as far as is known
         super().__init__(plan, model, bad)
         self.reading.shards = shards
-        connection.interrupted = lambda: self.stopped
         learner = self.model.learner if model is not None else as_learner(plan.learner)
         if learner is not None:
             self._refuse_unfit(learner)
+
+    def connect(self, connection: Connection, given: list[Any] | None = None) -> ClusterRun:
+        """This run on a cluster; ``given`` has the futures of the rows of shards that are parts of a collection."""
+        self.connection = self.reading.connection = connection
+        connection.interrupted = lambda: self.stopped
+        self.given = self.given if given is None else given
+        return self
 
     def _starts(self, plan: Plan, model: Model | None) -> tuple[Start, str | None]:
         if model is None or not is_unfinished(model, plan.sources):
@@ -102,6 +106,7 @@ class ClusterRun(Run):
         trained = model.trained
         take_plan(plan, trained["plan"])
         before, rounds = trained["cluster"], int(trained["ended"])
+        self._kept = before
         self.mix, self._asked_rounds, self._asked_lbfgs = before["mix"], int(before["rounds"]), before["asked_lbfgs"]
         note = f"the model is of an unfinished run; going on after round {rounds} of {before['rounds']}"
         return Start(False, False, int(trained["unfinished"]), rounds), note
@@ -205,18 +210,15 @@ class ClusterRun(Run):
         return [self.shards[shard].pieces[place] for shard, place in dealt(self.shards)]
 
     def _first_given(self, columns: Columns) -> data.Batch:
-        """The first rows of a collection."""
-        about = self.shards[0].name, columns, self.plan.task
-
-        def make() -> list[Task]:
-            return [Task(0, tasks.first_batch, (self.given[0], *about))]
-
-        ((_, first),) = self.connection.results(make, "reading the data")
-        if first is None:
-            raise DataError(f"{self.shards[0].name} has no rows with a label")
+        """The first rows of a collection: those of its first part that has some."""
         reader: Any = PartReader(columns)
         self.reading.reader = reader
-        return first
+        for shard, part in zip(self.shards, self.given):
+            task = Task(shard.number, tasks.first_batch, (part, shard.name, columns, self.plan.task))
+            ((_, first),) = self.connection.results(lambda task=task: [task], "reading the data")  # type: ignore[misc]
+            if first is not None:
+                return first
+        raise DataError("the collection has no rows with a label")
 
     def _rounds_of(self, learner: Any) -> int:
         """The number of rounds that is asked for, or the usual one."""
@@ -284,16 +286,17 @@ class ClusterRun(Run):
         return self._prepare(learned, [one.digest for one in surveys], reading.label_counts)
 
     def _merge_features(self, surveys: list[Survey]) -> tuple[list[Survey], list[np.ndarray]]:
-        """Merge the features that the shards found; returns the surveys and the numbers of each shard's features.
+        """Merge the features that the shards found, as if by one reader of the files.
 
+        Returns the surveys and the numbers of each shard's features.
         Where names are met beyond ``max_names``, shards are surveyed once more by all names, for exact counts.
         """
-        base = self.model.features
-        found = merged(base, [one.features for one in surveys])
+        base, order = self.model.features, list(dealt(self.shards)) or None
+        found = merged(base, [one.features for one in surveys], order)
         if not found.exact:
-            self.model.features = base = with_names(base, [one.features for one in surveys])
+            self.model.features = base = with_names(base, [one.features for one in surveys], order)
             again = self._surveys()
-            found = merged(base, [one.features for one in again])
+            found = merged(base, [one.features for one in again], order)
             surveys = [one._replace(features=two.features, counts=two.counts) for one, two in zip(surveys, again)]
         self.model.features = found.features
         if found.features.kind_ is None or found.features.n_features_out_ == 0:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from onlearn import data
 from onlearn.cluster.collections import Columns
-from onlearn.cluster.shards import APART, Shard
-from onlearn.models.run_reading import Reading, held_out
+from onlearn.cluster.connection import Connection
+from onlearn.cluster.held_out import HeldOut, add_held_out
+from onlearn.cluster.shards import Shard
+from onlearn.models.run_reading import Reading
 
 
 class ShardedReading(Reading):
@@ -18,19 +20,19 @@ class ShardedReading(Reading):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.shards: Sequence[Shard] = ()
+        self.connection: Connection  # the run's, once it has one
+        self.shards: list[Shard] = []
         self.decisions: dict[str, Any] = {}  # about the columns, by the first rows
 
-    def held_out_batches(self) -> Iterator[data.Batch]:
-        """The rows that are not learned from, read again."""
-        options = {"labels": "required", "bad": data.BadRows(limit=1.0)}
+    def add_held_out(self, evaluation: Any, observer: Any = None) -> None:
+        """Predict the rows that are not learned from on the workers; an observer is the evidence of a report."""
+        job = HeldOut(self.model, self.plan, self.decisions, evaluation, observer)
+        add_held_out(self.connection, job, self.shards, evaluation, observer)
+
+    def _read_again(self) -> Iterator[tuple[data.Batch, np.ndarray]]:
+        job = HeldOut(self.model, self.plan, self.decisions, None, None)
         for shard in self.shards:
-            row = shard.number * APART
-            for batch in self.model.read(list(shard.pieces), decisions=self.decisions, **options):
-                held = np.flatnonzero(held_out(row, len(batch), self.plan.holdout, self.plan.seed))
-                row += len(batch)
-                if len(held):
-                    yield batch.take(held)
+            yield from job.read_again(shard)
 
 
 class ArraysReading(ShardedReading):

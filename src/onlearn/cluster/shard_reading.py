@@ -1,8 +1,8 @@
 """Reading one shard: first what its rows tell about features and labels, then the rows in numbered features.
 
 On one machine a run learns names, labels and scales from all rows in order. Here each shard finds its own, beginning
-with what is known before; what the shards found is merged in their order, which gives the same numbers. After that a
-shard is read as rows of the final features.
+with what is known before; what the shards found is merged in the order of the files, which gives the same numbers.
+After that a shard is read as rows of the final features.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from onlearn.cluster.shards import APART, Shard
 from onlearn.cluster.survey import Survey
 from onlearn.data import Batch
 from onlearn.data.bad_rows import Bad
+from onlearn.data.shards import content
 from onlearn.engine.csr import CSR, stacked
 from onlearn.features import Counts
-from onlearn.features.merging import apart, findings
+from onlearn.features.merging import apart, count_names, findings
 from onlearn.models.model import Model, sound_rows
 from onlearn.models.passes import Lessons, Passes
 from onlearn.models.plan import Plan
@@ -119,9 +120,9 @@ class ShardReading(Reading):
                 **self.reading_options(),
             )
         for batch in found:
-            place, batch.lines = int(batch.lines[0]) // APART, batch.lines % APART
-            if place and shard.pieces[place - 1].begins_inside:
-                batch.file = f"{batch.file} from byte {shard.pieces[place - 1].part.start}"
+            batch.lines = batch.lines % APART
+            if self.reader is not None and (piece := shard.pieces[self.reader.at]).begins_inside:
+                batch.file = f"{batch.file} from byte {piece.part.start}"
             batch = self._without_held_out(batch)
             self.learned_rows += len(batch)
             if len(batch):
@@ -129,8 +130,14 @@ class ShardReading(Reading):
 
     @property
     def digest(self) -> Any:
-        """What tells whether a shard has changed: its rows, and the checksum of each piece that has one."""
-        return [self.rows - self.first_row, *(() if self.reader is None else self.reader.checksums)]
+        """What tells whether a shard has changed: its rows, and the checksum of each piece.
+
+        Text is summed up while it is read. Of Parquet, Arrow and uncompressed files in one piece, the bytes are read
+        once more.
+        """
+        sums = [] if self.reader is None else self.reader.checksums
+        pieces = zip(self.shard.pieces, sums)
+        return [self.rows - self.first_row, *(content(one).checksum if made is None else made for one, made in pieces)]
 
     def survey(self, given: Any) -> Survey:
         """What the rows of the shard tell about features and labels."""
@@ -138,6 +145,7 @@ class ShardReading(Reading):
         counts = Counts() if self.plan.min_count > 1 else None
         weights, values, base = np.zeros(0), 0, model.features
         model.features = apart(base)
+        names = [count_names(base)] * len(self.shard.pieces)  # that are known after each piece
         for batch in self.batches(given):
             rows = batch.parsed
             refuse_other_kind(batch.file, rows, model.features, self.start.fresh)
@@ -152,6 +160,8 @@ class ShardReading(Reading):
                     X = model.features.learn_transform(rows, ordered=False)
                     values += X.nnz
                     counts.add(X, y if self.plan.per_class else None)
+            if self.reader is not None:
+                names[self.reader.at :] = [count_names(model.features)] * (len(names) - self.reader.at)
             if model.labels is not None:
                 more = np.bincount(y, weights=batch.weight, minlength=len(weights)).astype(np.float64)
                 more[: len(weights)] += weights
@@ -166,7 +176,7 @@ class ShardReading(Reading):
             labels=model.labels,
             label_counts=self.label_counts,
             label_weights=weights,
-            features=findings(model.features, base),
+            features=findings(model.features, base, names),
             counts=counts,
             far=model.far,
             namespaces=self.namespaces.found,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -16,7 +17,6 @@ from onlearn.cluster.run import ClusterRun
 from onlearn.cluster.scheduler import connect
 from onlearn.cluster.shards import Shard, deal
 from onlearn.compiler import compile_seconds
-from onlearn.data import BadRows
 from onlearn.data.shards import cut
 from onlearn.data.sources import sources
 from onlearn.errors import PlanError
@@ -26,13 +26,14 @@ from onlearn.models.model import Model
 from onlearn.models.plan import Plan
 from onlearn.models.run import Run
 from onlearn.models.run_report import is_unfinished, run_report
-from onlearn.models.train_options import MAX_BAD, part
 
 SHARDS = 4  # of data that are not large
 SHARD, LARGEST = 128 << 20, 1 << 30  # bytes of files in a shard, and of those of which there are MANY
 MANY = 1024
 PIECES = 64  # of a shard, at most
 PIECE = 1 << 16  # bytes of a piece, at least
+COURSE = {"shards": "asked_shards", "rounds": "rounds", "mix": "mix", "lbfgs": "asked_lbfgs"}  # as a model keeps them
+Begin = Callable[[Connection], ClusterRun]
 
 
 def train(data: Any, output: Any = None, *, cluster: Any, **options: Any) -> Model:
@@ -44,8 +45,9 @@ def train(data: Any, output: Any = None, *, cluster: Any, **options: Any) -> Mod
     asked = ClusterOptions(sources=data, output=output, cluster=cluster, **options)
     from onlearn.cluster import tuned_run  # which trains by this module
 
+    begin = tuned_run.planned(asked)
     with connect(cluster, patience=asked.patience) as connection:
-        return carry_out(tuned_run.prepare(asked, connection), asked)
+        return carry_out(begin(connection), asked)
 
 
 def fit(
@@ -90,12 +92,11 @@ def fit(
     )
     from onlearn.cluster import tuned_run
 
+    begin: Callable[[Connection], Run]
+    begin = planned_collection(data, given) if is_collection(data) else tuned_run.planned(given)
     with connect("local" if client is None else client, patience=given.patience) as connection:
-        if not is_collection(data):
-            return carry_out(tuned_run.prepare(given, connection), given)
-        run = prepare_collection(data, given, connection)
-        model = carry_out(run, given)
-        return estimator_with(model, data[1].dtype) if isinstance(data, tuple) else model
+        model = carry_out(begin(connection), given)
+    return estimator_with(model, data[1].dtype) if isinstance(data, tuple) and is_collection(data) else model
 
 
 def carry_out(run: Run, options: ClusterOptions) -> Model:
@@ -127,29 +128,33 @@ def estimator_with(model: Model, dtype: Any) -> Any:
 
 def prepare(options: ClusterOptions, connection: Connection) -> ClusterRun:
     """The run that the options ask for."""
+    return planned(options)(connection)
+
+
+def planned(options: ClusterOptions) -> Begin:
+    """What begins the run that the options ask for; what can be refused without a cluster is refused now."""
     options.check_cluster()
-    planned = training.plan_files(options)
-    plan, model = planned.plan, planned.model
+    made = training.plan_files(options)
+    plan, model = made.plan, made.model
     if "-" in plan.sources:
-        raise PlanError("standard input cannot be cut into shards: name files")
-    count, shards = shards_of(plan, model, options.shards)
+        raise PlanError("standard input cannot be cut into shards: name files", "cluster")
+    count, shards = shards_of(plan, model, options)
     run = ClusterRun(
         plan,
         model,
-        planned.bad,
-        connection,
+        made.bad,
         shards,
         asked_shards=count,
         rounds=options.rounds,
         mix=options.mix,
         lbfgs=options.lbfgs,
     )
-    training.finish_preparing(run, planned, options)
-    return run
+    training.finish_preparing(run, made, options)
+    return run.connect
 
 
-def prepare_collection(data: Any, options: ClusterOptions, connection: Connection) -> ClusterRun:
-    """The run over a collection of Dask's that the options ask for."""
+def planned_collection(data: Any, options: ClusterOptions) -> Begin:
+    """What begins the run over a collection of Dask's that the options ask for."""
     options.check_cluster()
     for name, why in (
         ("resume", "files can be read again"),
@@ -161,37 +166,38 @@ def prepare_collection(data: Any, options: ClusterOptions, connection: Connectio
     plan = training.plan_of(options)
     of_arrays = isinstance(data, tuple)
     columns = Columns(None) if of_arrays else columns_of(data, options)
-    given = parts_of(data, connection, options.shards)
-    return ClusterRun(
+    parts = parts_of(data, options.shards)
+    run = ClusterRun(
         plan,
         None,
-        BadRows(limit=part(MAX_BAD if options.max_bad is None else options.max_bad, "max_bad", whole=True)),
-        connection,
-        [Shard(number, f"part {number}") for number in range(len(given))],
-        given=given,
+        training.checked_files(options, training.checked_output(options)),
+        [Shard(number, f"part {number}") for number in range(len(parts))],
         columns=columns,
         rounds=options.rounds,
         mix=options.mix,
         lbfgs=options.lbfgs,
     )
+    return lambda connection: run.connect(connection, list(connection.client.compute(parts)))
 
 
-def shards_of(plan: Plan, model: Model | None, count: int | None) -> tuple[int, list[Shard]]:
+def shards_of(plan: Plan, model: Model | None, options: ClusterOptions) -> tuple[int, list[Shard]]:
     """How many shards files are cut into, about, and the shards; an unfinished run goes on with its own."""
+    count = options.shards
     if model is not None and is_unfinished(model, plan.sources):
         before = model.trained.get("cluster")
         if before is None:
             raise PlanError("the model is of an unfinished run on one machine: resume it without cluster=", "resume")
-        if count not in (None, before["asked_shards"]):
-            raise PlanError("the run is unfinished and goes on as it began: leave shards= out")
+        for name, key in COURSE.items():
+            if options.is_given(name) and getattr(options, name) != before[key]:
+                raise PlanError(f"the run is unfinished and goes on as it began: leave {name}= out")
         count = int(before["asked_shards"])
     named = sources(plan.sources)
     nbytes = sum(one.size or 0 for one in named)
     count = count or usual_shards(nbytes)
     pieces = count * min(max(nbytes // (count * PIECE), 1), PIECES)
     reading = {**({} if model is None else model.reading), **plan.reading}
-    options = {name: reading[name] for name in ("format", "delimiter", "max_line") if name in reading}
-    return count, deal(cut(named, pieces, **options), count)
+    how = {name: reading[name] for name in ("format", "delimiter", "max_line") if name in reading}
+    return count, deal(cut(named, pieces, **how), count)
 
 
 def usual_shards(nbytes: int) -> int:

@@ -19,16 +19,18 @@ from onlearn.models.training import raced_files
 from onlearn.models.tuned_run import TunedRun
 
 
-def prepare(options: ClusterOptions, connection: Connection, before: Mapping[str, Any] | None = None) -> Run:
-    """The run on a cluster that the options ask for, which begins with a race if the learner is ``auto``.
+def planned(options: ClusterOptions, before: Mapping[str, Any] | None = None) -> Callable[[Connection], Run]:
+    """What begins the run on a cluster that the options ask for; what can be refused without a cluster is refused now.
 
-    ``before`` is the table of a race before that.
+    The run begins with a race if the learner is ``auto``; ``before`` is the table of a race before that.
     """
     from onlearn.cluster import training  # whose ``train`` is by this function
 
-    if options.learner == AUTO:
-        return ClusterTunedRun(options, connection, training.prepare, before)
-    return training.prepare(options, connection)
+    if options.learner != AUTO:
+        return training.planned(options)
+    options.check_cluster()
+    raced_files(options)
+    return lambda connection: ClusterTunedRun(options, connection, training.prepare, before)
 
 
 class ClusterTunedRun(TunedRun):

@@ -44,6 +44,7 @@ class Reader:
 
     ``notes`` lists the decisions made while reading (format, header, target), ``bad`` holds the rows that cannot be
     read, and ``label_names`` the labels seen so far. ``bytes_read`` of ``bytes_total`` (None: unknown) is the progress.
+    ``at`` is the number of the source that the last batch is of.
     ``lines_read`` counts the lines of each source (of ``sources``), and ``checksums`` has the CRC-32 of the bytes of
     those that are parts of text files, or of the text of compressed files, once they are read.
     ``kept`` is the row cache, if ``read`` was called with ``cache``. ``after_parse``, if set, is applied to the rows of
@@ -73,9 +74,12 @@ class Reader:
         sizes = [one.size for one in self.sources]
         self.bytes_total: int | None = None if None in sizes else sum(size for size in sizes if size is not None)
         self.bytes_read: int = 0
+        self.at: int = 0
         self.lines_read: list[int] = [0] * len(self.sources)
         self.checksums: list[int | None] = [None] * len(self.sources)
         self._decisions = dict(decisions or {})
+        # Of shards, for which others decide, some may have no rows.
+        self._is_whole = decisions is None and all(one.part is None for one in self.sources)
         self._format = format
         self._formats: dict[str, Format] = {}
         self._codes: dict[str, int] = {}
@@ -125,7 +129,7 @@ class Reader:
             raise DataError("standard input ('-') can be read only once")
         bad = BadRows(limit=self.bad.limit, strict=self.bad.strict)
         return Reader(self.sources, self._format, self.options, self._batch_rows, bad, self._workers, self._cache,
-                      self._table_required, self._live, self._decisions)  # fmt: skip
+                      self._table_required, self._live, None if self._is_whole else self._decisions)  # fmt: skip
 
     def keep(self, size: int) -> tuple[list[Batch], bool]:
         """Read batches ahead until there are so many bytes of them; and whether these are all there are.
@@ -164,7 +168,7 @@ class Reader:
         try:
             with contextlib.closing(self._settled_pieces()) as pieces:
                 for number, parsed, position in pieces:
-                    source = self.sources[number]
+                    source, self.at = self.sources[number], number
                     self.bytes_read = max(self.bytes_read, position)
                     lines_before = self.lines_read[number] + (source.part.lines_before if source.part else 0)
                     self.lines_read[number] += parsed.line_count
@@ -176,8 +180,7 @@ class Reader:
                     if count:
                         yield self._batch(source, parsed, lines_before)
             self.bad.check()
-            whole = all(source.part is None for source in self.sources)  # a shard may be of empty lines only
-            if whole and not row_count and not self.bad.count:
+            if self._is_whole and not row_count and not self.bad.count:
                 names = ", ".join(source.name for source in self.sources[:3])
                 raise DataError(f"{names}: there are no rows")
         finally:
@@ -221,7 +224,7 @@ class Reader:
             try:
                 if not stream.head(1):
                     stream.refuse_truncated()
-                    if len(self.sources) == 1:
+                    if self._is_whole and len(self.sources) == 1:
                         raise DataError(f"{source.name} is empty")
                     self.notes.append(f"{source.name} is empty")
                     continue
@@ -393,7 +396,8 @@ def read(
         options: True puts it into the folder of the first file, a path into that folder
     :param live: True gives rows of a pipe as soon as their lines are complete, even if its writer pauses; batches grow
         when rows arrive faster
-    :param decisions: those of another reader, about header, types and roles of columns: ``Reader.decisions()``
+    :param decisions: those of another reader, about header, types and roles of columns, ``Reader.decisions()``: these
+        are then some of its files or shards, which may have no rows
     """
     for name, value in (("task", task), ("labels", labels), ("missing", missing)):
         if value not in CHOICES[name]:

@@ -31,7 +31,10 @@ from onlearn.data.plain_text import RETURN
 from onlearn.data.registry import Apply, Content, Format, Options, format_name, readers
 from onlearn.data.sources import LONGEST, Source, Stream, line_end, sources
 
-FIRST_BATCH = {"workers": 0, "table_required": False, "strict": False, "cache": False, "live": False}
+# None of the files of a format may have rows.
+FIRST_BATCH = {
+    "workers": 0, "table_required": False, "strict": False, "cache": False, "live": False, "decisions": {},
+}  # fmt: skip
 
 
 def cut(

@@ -1,8 +1,9 @@
 """Merging of feature maps: parts of the data are learned from apart, and merged to the map of one reader of all rows.
 
-Each part is a contiguous piece of the data, and its map begins with what is known before (``apart``). What it finds
-beyond that (``findings``) is merged in the order of the parts (``merged``). Names are then numbered by first appearance
-over all rows; document counts are sums; means and variances of numbers are combined, equal to rounding.
+The map of a part begins with what is known before (``apart``). What it finds beyond that (``findings``) is merged in
+the order of the data (``merged``): names are then numbered by first appearance over all rows; document counts are sums;
+means and variances of numbers are combined, equal to rounding. A part is one piece of the data, or several from all
+over it: then it has to be known which of its names it met first in which piece, and in which order the pieces are.
 
 Only where names are met beyond ``max_names`` do the parts not tell all. The names and their numbers are still those of
 one reader. But a part does not know which of its names have a place in the end, and a row counts once for a bucket,
@@ -29,8 +30,10 @@ from onlearn.errors import PlanError
 from onlearn.features.extractors import combined_facts
 from onlearn.features.feature_map import MATRIX, FeatureMap, read_extractor
 from onlearn.features.roles import Role
+from onlearn.features.vocabulary import added_names
 
 Findings = tuple[dict[str, Any], dict[str, np.ndarray]]  # facts and arrays, as for a model file
+Order = Sequence[tuple[int, int]]  # the pieces of the data, each by its part and its place there
 
 
 class Merged(NamedTuple):
@@ -56,8 +59,11 @@ def apart(features: Any) -> FeatureMap:
     return _mergeable(features).apart()
 
 
-def findings(features: Any, base: Any) -> Findings:
-    """What a map that began as ``apart(base)`` has learned since, without the names that ``base`` has."""
+def findings(features: Any, base: Any, pieces: Sequence[int] = ()) -> Findings:
+    """What a map that began as ``apart(base)`` has learned since, without the names that ``base`` has.
+
+    ``pieces`` has the number of names that the map knew after each piece of its part of the data, if there are several.
+    """
     features, base = _mergeable(features), _mergeable(base)
     facts: dict[str, Any] = {
         "kind": features.kind_,
@@ -70,26 +76,27 @@ def findings(features: Any, base: Any) -> Findings:
     }
     if not features.has_vocabulary:
         return facts, {}
-    extraction, known = features.extraction, _names(base)
+    extraction, known = features.extraction, count_names(base)
     if known and not np.array_equal(extraction.vocabulary.hashes()[:known], base.vocabulary_.hashes()):
         raise ValueError("the features did not begin with the names of the base: make them by apart(base)")
     facts["names_before"] = known
-    facts["vocabulary"], arrays = extraction.vocabulary.added(known)
+    facts["vocabulary"], arrays = extraction.vocabulary.added(known, pieces)
     documents = extraction.documents[: extraction.vocabulary.width]
     arrays["documents"] = documents.astype(np.min_scalar_type(documents.max(initial=0)))
     arrays["scales"] = extraction.scales.copy()
     return facts, arrays
 
 
-def merged(base: Any, parts: Sequence[Findings]) -> Merged:
-    """The map of one reader who knew ``base`` and then learned from all rows of the parts, in their order.
+def merged(base: Any, parts: Sequence[Findings], order: Order | None = None) -> Merged:
+    """The map of one reader who knew ``base`` and then learned from all rows of the parts.
 
-    The numbers of a part's features are those in the merged map. Where ``exact`` is False, a bucket of a part may hold
-    features that have names in the merged map, so rows of that part are to be transformed by the merged map instead.
+    The reader's order is that of the parts, or the ``order`` of their pieces. The numbers of a part's
+    features are those in the merged map. Where ``exact`` is False, a bucket of a part may hold features that have names
+    in the merged map, so rows of that part are to be transformed by the merged map instead.
     """
     base = _mergeable(base)
     made = _with_counts_of(base, _begun(base, parts))
-    numbers = [_include_names(made, part) for part in parts]
+    numbers = _include_names(made, parts, order)
     exact = True
     for part, places in zip(parts, numbers):
         _include_counts(made, part, places)
@@ -97,12 +104,11 @@ def merged(base: Any, parts: Sequence[Findings]) -> Merged:
     return Merged(made, numbers, exact)
 
 
-def with_names(base: Any, parts: Sequence[Findings]) -> FeatureMap:
+def with_names(base: Any, parts: Sequence[Findings], order: Order | None = None) -> FeatureMap:
     """A map with all names of the parts, but only the counts of ``base``: a base for maps that read the parts anew."""
     base = _mergeable(base)
     made = _with_counts_of(base, _begun(base, parts))
-    for part in parts:
-        _include_names(made, part)
+    _include_names(made, parts, order)
     return made
 
 
@@ -112,7 +118,7 @@ def _mergeable(features: Any) -> FeatureMap:
     return features
 
 
-def _names(features: FeatureMap) -> int:
+def count_names(features: Any) -> int:
     """The number of names that a map knows."""
     return len(features.vocabulary_) if features.has_vocabulary else 0
 
@@ -133,7 +139,7 @@ def _begun(base: FeatureMap, parts: Sequence[Findings]) -> FeatureMap:
             raise DataError(f"some rows are {made.kind_}, others {facts['kind']}: they cannot be learned from together")
         if facts["extractors"] != [one.spell() for one in made.extractors_]:
             raise PlanError("the parts of the data do not agree about the roles of their columns: name the extractors")
-        if facts.get("names_before", 0) != _names(base):
+        if facts.get("names_before", 0) != count_names(base):
             raise ValueError("a part did not begin with the names of the base: make its map by apart(base)")
     return made
 
@@ -148,13 +154,30 @@ def _with_counts_of(base: FeatureMap, made: FeatureMap) -> FeatureMap:
     return made
 
 
-def _include_names(made: FeatureMap, part: Findings) -> np.ndarray:
-    """Learn the names of a part; returns the numbers of its features."""
-    facts, arrays = part
+def _include_names(made: FeatureMap, parts: Sequence[Findings], order: Order | None) -> list[np.ndarray]:
+    """Learn the names of the parts; returns the numbers of the features of each.
+
+    A vocabulary has the first ``max_names`` names of its rows. So a name that found no place in that of a part of the
+    rows has none in that of all rows, and names in the order of the data are numbered as if by one reader.
+    """
+    names = [added_names(facts["vocabulary"], arrays) if "vocabulary" in facts else None for facts, arrays in parts]
+    if order is None:
+        order = [(k, piece) for k, one in enumerate(names) for piece in range(0 if one is None else one.shape[0])]
+    found: list[list[np.ndarray]] = [[] for _ in parts]
+    for k, piece in order:
+        one = names[k]
+        if one is not None and one.indptr[piece] < one.indptr[piece + 1]:
+            found[k].append(made.vocabulary_.learn(one.between(piece, piece + 1)))
+    if any("vocabulary" in facts and facts["vocabulary"]["state"] == "hash" for facts, _ in parts):
+        made.vocabulary_.note_overflow()
+    return [_numbers(made, facts, ids) for (facts, _), ids in zip(parts, found)]
+
+
+def _numbers(made: FeatureMap, facts: dict[str, Any], found: list[np.ndarray]) -> np.ndarray:
+    """The numbers of the features of a part, of which those of its new names are ``found``."""
     if "vocabulary" not in facts:
         return np.arange(facts["width"], dtype=np.int32)
-    before = np.arange(facts["names_before"], dtype=np.int32)
-    numbers = [before, made.vocabulary_.include(facts["vocabulary"], arrays)]
+    numbers = [np.arange(facts["names_before"], dtype=np.int32), *found]
     if facts["vocabulary"]["state"] == "hash":
         numbers.append(np.arange(len(made.vocabulary_), made.vocabulary_.width, dtype=np.int32))
     return np.concatenate(numbers)

@@ -9,6 +9,7 @@ meaning while the vocabulary grows.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -263,8 +264,11 @@ class Vocabulary:
         made._pool = _longer(self._pool[: self._ends[self._count]].copy(), NAME * SMALLEST)
         return made
 
-    def added(self, since: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """The names from a number on, and the buckets in use, for ``include``."""
+    def added(self, since: int, pieces: Sequence[int] = ()) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """The names from a number on, and the buckets in use, for ``added_names``.
+
+        Data in several ``pieces`` have the number of names that were known after each of them.
+        """
         ends, prefixes = self._ends[since : self._count + 1], list(self._prefixes)
         facts: dict[str, Any] = {"state": self.state, "prefixes": prefixes}
         arrays: dict[str, np.ndarray] = {
@@ -272,26 +276,16 @@ class Vocabulary:
             "lengths": np.diff(ends).astype(np.uint16),  # LONGEST, at most
             "groups": self._prefix[since : self._count].astype(np.uint16 if len(prefixes) <= 1 << 16 else np.uint32),
             "pool": self._pool[ends[0] : ends[-1]].copy(),
+            "pieces": np.array([since, *(pieces or [self._count])], np.int64) - since,
         }
         if self.state == "hash":
             arrays["seen"] = self._seen.copy()
         return facts, arrays
 
-    def include(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> np.ndarray:
-        """Learn the names that were ``added`` to another vocabulary, in their order; returns their numbers here.
-
-        A vocabulary has the first ``max_names`` names of its rows. So a name that found no place in that of a part of
-        the rows has none in that of all rows, and names in the order of their parts are numbered as if by one reader.
-        """
-        lengths = arrays["lengths"].astype(np.int64)
-        starts, nothing = np.cumsum(lengths) - lengths, np.zeros(0)
-        indptr = np.array([0, len(lengths)], np.int64)
-        prefixes, groups = tuple(facts["prefixes"]), arrays["groups"].astype(np.uint32)
-        row = NamedRows(indptr, arrays["hashes"], nothing, starts, lengths, groups, arrays["pool"], prefixes)
-        ids = self.learn(row)
-        if self.state == "grow" and facts["state"] == "hash":  # all names have a place, but another one was met
+    def note_overflow(self) -> None:
+        """Record that another vocabulary of these names has met one that has no place among them."""
+        if self.state == "grow":
             self._fill_up()
-        return ids
 
     def note_buckets(self, seen: np.ndarray) -> None:
         """Record buckets that are in use in another vocabulary."""
@@ -371,6 +365,17 @@ def collisions(size: int, seen: np.ndarray) -> dict[str, float]:
 
 
 FILED = Record(max_names=whole(0), bits=whole(1, 30), state=one_of(*STATES), prefixes=NAMES)
+
+
+def added_names(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> NamedRows:
+    """Names that were ``added`` to a vocabulary, as rows: those of each piece of the data that were new in it."""
+    lengths = arrays["lengths"].astype(np.int64)
+    starts, prefixes, groups = (
+        np.cumsum(lengths) - lengths,
+        tuple(facts["prefixes"]),
+        arrays["groups"].astype(np.uint32),
+    )
+    return NamedRows(arrays["pieces"], arrays["hashes"], np.zeros(0), starts, lengths, groups, arrays["pool"], prefixes)
 
 
 def _words(bits: int) -> int:

@@ -448,12 +448,24 @@ def evaluate(
 
     An ``observer``, such as the evidence of a report, sees all that is predicted.
     """
-    evaluation, bad = evaluation_of(model), BadRows(limit=1.0) if bad is None else bad
+    evaluation = evaluation_of(model)
+    add_batches(evaluation, model, batches, bad, observer)
+    return evaluation
+
+
+def add_batches(
+    evaluation: Any,
+    model: Model,
+    batches: Iterable[Batch],
+    bad: BadRows | None = None,
+    observer: Observer | None = None,
+) -> None:
+    """Predict everything, and add it to an evaluation: see ``evaluate``."""
+    bad = BadRows(limit=1.0) if bad is None else bad
     for batch in batches:
         some = usable_rows(model, batch, bad)
         if len(some):
             evaluation.add_batch(model, some, observer)
-    return evaluation
 
 
 def report_of(evaluation: Any, model: Model, bad_rows: int, names: str) -> dict[str, Any]:

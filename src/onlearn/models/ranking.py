@@ -163,11 +163,11 @@ class RankReading(Reading):
         kept = [held_out(abs(int(group)), 1, self.plan.holdout, self.plan.seed)[0] for group in distinct]
         return np.array(kept, dtype=bool)[places.reshape(-1)]
 
-    def held_out_batches(self) -> Iterator[Batch]:
-        for batch in self.model.read(self.plan.sources, labels="required", bad=BadRows(limit=1.0)):
-            rows = np.flatnonzero(self._held(batch.groups)) if batch.groups is not None else np.zeros(0, np.int64)
-            if len(rows):
-                yield batch.take(rows)
+    def _read_again(self) -> Iterator[tuple[Batch, np.ndarray]]:
+        with self.model.read(self.plan.sources, labels="required", bad=BadRows(limit=1.0)) as reader:
+            for batch in reader:
+                held = np.zeros(len(batch), dtype=bool) if batch.groups is None else self._held(batch.groups)
+                yield batch, held
 
     def choose_learner(self) -> Any:
         """The learner that is given, or one that suits the features."""

@@ -203,7 +203,7 @@ class Run:
             report.warnings.append("bits= has no use here: each index has a weight of its own")
         model.before = None
         if self.plan.threshold is not None:
-            report.notes.append(set_threshold(model, self.plan, self.reading.held_out_batches))
+            report.notes.append(set_threshold(model, self.plan, self.reading.add_held_out))
         report.record(self, unfinished=None)
 
     def _calibrate(self) -> None:

@@ -6,17 +6,16 @@ so far, words weighted by their frequency) made other rows then than they make n
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 
-from onlearn import data
 from onlearn.engine.csr import stacked
 from onlearn.engine.inputs import positions
 from onlearn.features import Category, Number, Text
 from onlearn.models.model import Model
 from onlearn.models.run import Run
-from onlearn.models.run_reading import held_out
 
 LARGEST = 1 << 23  # numbers in the rows: of more, none is looked for
 GEOMETRIES = ("additive", "winnow", "balanced", "exponentiated")
@@ -76,16 +75,11 @@ def _is_fixed(extractor: Any) -> bool:
 
 def _rows(run: Run) -> tuple[Any, np.ndarray] | None:
     """The rows that were learned from, as features, and their classes; None if they are too many."""
-    model, plan = run.model, run.plan
-    width, parts, classes = model.features.n_features_out_, [], []
-    size = row = 0
-    with model.read(plan.sources, labels="required", weight=None, bad=data.BadRows(limit=1.0)) as reader:
-        for batch in reader:
-            if plan.holdout:
-                kept = np.flatnonzero(~held_out(row, len(batch), plan.holdout, plan.seed))
-                row += len(batch)
-                batch = batch.take(kept)
-            if not len(batch) or batch.codes is None:
+    model = run.model
+    width, parts, classes, size = model.features.n_features_out_, [], [], 0
+    with closing(run.reading.learned_batches()) as batches:
+        for batch in batches:
+            if batch.codes is None:
                 continue
             X = model.numbered(batch).of_width(width)
             size += X.nnz

@@ -6,7 +6,7 @@ The first rows decide about features, labels, learner and the number of passes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +23,7 @@ from onlearn.features import Counts, FeatureMap, Interaction, Number, Text
 from onlearn.features.feature_map import MATRIX, NAMED, TABLE, kind_of
 from onlearn.features.roles import LOOK_AT
 from onlearn.features.value_effects import CLASSES, indicators
+from onlearn.models.evaluation import Observer, add_batches
 from onlearn.models.model import Model, as_learner, sound_rows
 from onlearn.models.plan import PASSES, Plan, default_learner
 from onlearn.models.threshold_choice import check_threshold
@@ -147,12 +148,27 @@ class Reading:
 
     def held_out_batches(self) -> Iterator[Batch]:
         """The rows that are not learned from, read again."""
+        for batch, held in self._read_again():
+            if held.any():
+                yield batch.take(np.flatnonzero(held))
+
+    def add_held_out(self, evaluation: Any, observer: Observer | None = None) -> None:
+        """Predict the rows that are not learned from, and add them to an evaluation."""
+        add_batches(evaluation, self.model, self.held_out_batches(), observer=observer)
+
+    def learned_batches(self) -> Generator[Batch, None, None]:
+        """The rows that are learned from, read again."""
+        for batch, held in self._read_again():
+            if not held.all():
+                yield batch.take(np.flatnonzero(~held)) if held.any() else batch
+
+    def _read_again(self) -> Iterator[tuple[Batch, np.ndarray]]:
+        """The batches of the data, read again, and which of their rows are held out."""
         row = 0
-        for batch in self.model.read(self.plan.sources, labels="required", bad=data.BadRows(limit=1.0)):
-            held = np.flatnonzero(held_out(row, len(batch), self.plan.holdout, self.plan.seed))
-            row += len(batch)
-            if len(held):
-                yield batch.take(held)
+        with self.model.read(self.plan.sources, labels="required", bad=data.BadRows(limit=1.0)) as reader:
+            for batch in reader:
+                yield batch, held_out(row, len(batch), self.plan.holdout, self.plan.seed)
+                row += len(batch)
 
     def _limit_row_cache(self, reader: data.Reader) -> None:
         """Write no parsed rows beside files that are small or are passed over once; kept rows are used all the same."""

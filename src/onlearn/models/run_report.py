@@ -115,6 +115,7 @@ class RunReport:
         if self.model.learner is None or self.model.learner.training is None:
             return
         reading, passes, trained = run.reading, run.passes, self.model.trained
+        trained.pop("cluster", None)  # of an earlier run
         trained.update(
             version=__version__,
             sources=list(self.plan.sources),
@@ -141,9 +142,15 @@ def file_states(sources: list[str]) -> list[Any]:
 
 
 def is_unfinished(model: Model, sources: list[str]) -> bool:
-    """Whether a model comes from an unfinished run over these very sources."""
+    """Whether a model comes from an unfinished run over these very sources.
+
+    On one machine files are the same by size and time. A run on a cluster knows the checksums of its shards: it goes on
+    with files of the same names, and refuses other content when it is read.
+    """
     trained = model.trained
-    return trained.get("unfinished") is not None and bool(trained["files"]) and trained["files"] == file_states(sources)
+    if trained.get("unfinished") is None or not trained["files"]:
+        return False
+    return ("cluster" in trained and trained["sources"] == sources) or trained["files"] == file_states(sources)
 
 
 def run_report(run: Run, output: str | os.PathLike[str] | None, seconds: float, stopped: bool) -> dict[str, Any]:

@@ -4,13 +4,13 @@ for the rows of an evaluation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
-from onlearn.data import BadRows, Batch, DataError
+from onlearn.data import DataError
 from onlearn.engine.learner import Learner
 from onlearn.errors import PlanError
-from onlearn.models.evaluation import Evaluation, evaluation_of, usable_rows
+from onlearn.models.evaluation import Evaluation, evaluation_of
 from onlearn.models.model import Model
 from onlearn.models.multilabel import MULTILABEL
 from onlearn.models.multilabel_evaluation import MultilabelEvaluation
@@ -35,16 +35,16 @@ def check_threshold(plan: Plan, labels: list[str], learner: Any) -> None:
         raise PlanError(f"threshold={plan.threshold} needs held-out rows with {learner.name}: say holdout=10%")
 
 
-def set_threshold(model: Model, plan: Plan, held_out: Callable[[], Iterable[Batch]]) -> str:
+def set_threshold(model: Model, plan: Plan, add_held_out: Callable[[Any], None]) -> str:
     """Set the threshold that a plan asks for; returns a sentence about it.
 
-    A criterion is met on the rows that ``held_out`` gives, if the plan holds some out; else on those whose scores the
-    learner keeps: see ``unlearned_rows``.
+    A criterion is met on the rows that ``add_held_out`` adds to an evaluation, if the plan holds some out; else on
+    those whose scores the learner keeps: see ``unlearned_rows``.
     """
     labels = model.labels or []
     check_threshold(plan, labels, model.learner)
     if plan.task == MULTILABEL:
-        return _set_for_each(model, plan, held_out)
+        return _set_for_each(model, plan, add_held_out)
     positive = positive_place(plan.positive, labels)
     if not isinstance(plan.threshold, str):
         model.set_threshold(plan.threshold, plan.positive)
@@ -57,10 +57,7 @@ def set_threshold(model: Model, plan: Plan, held_out: Callable[[], Iterable[Batc
     if plan.holdout:
         evaluation = Evaluation(labels)
         evaluation.search = positive, found
-        for batch in held_out():
-            some = usable_rows(model, batch, BadRows(limit=1.0))
-            if len(some):
-                evaluation.add_batch(model, some)
+        add_held_out(evaluation)
         where = "held-out rows"
     else:
         made = unlearned_rows(model.learner)
@@ -111,7 +108,7 @@ def search_threshold(evaluation: Any, criterion: str, positive: str | None) -> C
     return best
 
 
-def _set_for_each(model: Model, plan: Plan, held_out: Callable[[], Iterable[Batch]]) -> str:
+def _set_for_each(model: Model, plan: Plan, add_held_out: Callable[[Any], None]) -> str:
     """Set the threshold of every label, where rows may have several."""
     if not isinstance(plan.threshold, str):
         model.set_threshold(plan.threshold)
@@ -121,8 +118,7 @@ def _set_for_each(model: Model, plan: Plan, held_out: Callable[[], Iterable[Batc
     if plan.holdout:
         evaluation = evaluation_of(model)
         evaluation.search = found
-        for batch in held_out():
-            evaluation.add_batch(model, batch)
+        add_held_out(evaluation)
         where = "of held-out rows"
     else:
         made = unlearned_rows(model.learner)

@@ -9,6 +9,7 @@ is imported here, so that the command line shows its help at once.
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -256,6 +257,11 @@ def check_output(path: str) -> None:
             raise PlanError(f"{target} exists and is not a model: it is left alone", "output") from None
     if not os.access(target.parent, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
         raise PlanError(f"there is no permission to write {target}", "output")
+    try:
+        with tempfile.TemporaryFile(dir=target.parent):  # as the model is written beside its place
+            pass
+    except OSError as error:
+        raise PlanError(f"no file can be written to {target.parent}: {error.strerror}", "output") from None
 
 
 def check_bad_rows(path: str, output: str | None) -> None:

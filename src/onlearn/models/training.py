@@ -228,10 +228,8 @@ def checked_output(options: TrainOptions) -> str | None:
 
 def checked_files(options: TrainOptions, output: str | None) -> data.BadRows:
     """Refuse files that do not exist or would be overwritten; what collects bad rows."""
-    read = [
-        one.name
-        for one in sources_of([*as_names(options.sources), *as_names(options.test), *as_names(options.calibrate)])
-    ]  # must exist
+    named = [*as_names(options.sources), *as_names(options.test), *as_names(options.calibrate)]
+    read = [one.name for one in sources_of(named)] if named else []  # must exist
     resumed = [] if options.resume is None else [os.fspath(options.resume)]
     kept = None if options.bad_rows is None else os.fspath(options.bad_rows)
     if kept is not None:
@@ -256,7 +254,9 @@ def test(
     """
     if run.plan.holdout:
         sees = None if options.test else observer
-        report["holdout"] = evaluation.evaluate(run.model, run.reading.held_out_batches(), None, sees).report()
+        found = evaluation.evaluation_of(run.model)
+        run.reading.add_held_out(found, sees)
+        report["holdout"] = found.report()
     if not options.test:
         return None
     reader = None

@@ -29,7 +29,7 @@ from onlearn.data.formats.record_batches import (
 from onlearn.data.formats.scanning import keep_rows
 from onlearn.data.parts import Groups, Part
 from onlearn.data.registry import Apply, Content, Format, Options, Parsed, reader
-from onlearn.data.sources import Stream
+from onlearn.data.sources import Source, Stream
 from onlearn.data.table_roles import Roles, flat, spoil, take_roles, tellable
 
 ROWS = 1 << 15  # of a piece
@@ -196,7 +196,7 @@ class Parquet(Columnar):
     def batches(self, stream: Stream) -> Iterator[Any]:
         file = seekable(stream)
         opened = open_parquet(file)
-        groups = row_groups(opened.metadata, stream.source.part)
+        groups = groups_of(stream.source, opened.num_row_groups)
         count, rows_read = sum(opened.metadata.row_group(n).num_rows for n in groups), 0
         for several, rows in decoded_at_once(file, opened, groups, DECODED * self.options.block_size):
             for batch in opened.iter_batches(batch_size=rows, row_groups=several, use_threads=False):
@@ -217,7 +217,7 @@ class Parquet(Columnar):
         rows, checksum = 0, 0
         with refused(stream):
             opened = open_parquet(seekable(stream))
-            for n in row_groups(opened.metadata, source.part):
+            for n in groups_of(source, opened.num_row_groups):
                 rows += opened.metadata.row_group(n).num_rows
                 for start, size in column_chunks(opened, n) if checked else ():
                     for _, text in windows(source, start, start + size, READ):
@@ -232,9 +232,14 @@ def open_parquet(file: Any, **options: Any) -> Any:
     return parquet.ParquetFile(file, pre_buffer=False, **options)
 
 
-def row_groups(metadata: Any, part: Part | None) -> range:
-    """The row groups of a Parquet file, or of a part of it."""
-    return range(metadata.num_row_groups) if part is None else range(part.start, part.stop)
+def groups_of(source: Source, count: int) -> range:
+    """The groups that a source has, of the ``count`` of its file."""
+    if source.part is None:
+        return range(count)
+    if source.part.stop > count:
+        groups = f"{count} group{'' if count == 1 else 's'} of rows"
+        raise DataError(f"{source.name} has changed since it was cut: it has {groups} now")
+    return range(source.part.start, source.part.stop)
 
 
 def first_row(opened: Any, n: int, columns: list[str] | None = None) -> Any:
@@ -323,10 +328,10 @@ class ArrowIpc(Columnar):
                 stream.set_progress(source.tell() / size)
                 yield batch
             return
-        opened, part = pa.ipc.open_file(source), stream.source.part
-        start, stop = (0, opened.num_record_batches) if part is None else (part.start, part.stop)
-        for n in range(start, stop):
-            stream.set_progress((n + 1 - start) / (stop - start))
+        opened = pa.ipc.open_file(source)
+        groups = groups_of(stream.source, opened.num_record_batches)
+        for n in groups:
+            stream.set_progress((n + 1 - groups.start) / len(groups))
             yield opened.get_batch(n)
 
     def parts(self, stream: Stream, count: int, apply: Apply) -> Sequence[Part]:
