@@ -178,7 +178,7 @@ def test_standard_input(monkeypatch):
 
 def test_nothing_but_a_line_that_is_too_long(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"a": "' + LONG)
-    with pytest.raises(DataError, match="1 of 1 rows cannot be read.* line 1: it is longer than 300 bytes"):
+    with pytest.raises(DataError, match=r"1 of 1 rows cannot be read.* line 1: it is longer than 300 bytes"):
         list(read(tmp_path / "a.jsonl", max_line=LIMIT))
 
 

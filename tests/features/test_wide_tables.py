@@ -1,4 +1,4 @@
-"""Tables of very many columns: columns of numbers are read together, and nothing grows with the square of the columns."""
+"""Tables of very many columns, of which those of numbers are read together."""
 
 import numpy as np
 import pyarrow as pa

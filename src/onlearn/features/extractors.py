@@ -283,7 +283,7 @@ class NumberColumns(ReadColumn):
             line[:] = numbers(table, spec.column)
             if spec.missing == "zero":
                 line[np.isnan(line)] = 0.0
-        absent: np.ndarray = np.isnan(self.values).any(axis=0)
+        absent = np.logical_or.reduce(np.isnan(self.values))
         self.missing: np.ndarray | None = absent if absent.any() else None
         self.scale: str = specs[0].scale
         if self.scale == "log-standard":
