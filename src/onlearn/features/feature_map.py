@@ -283,8 +283,9 @@ class FeatureMap:
         made = [sources.get(prefix, ("named", prefix or "")) for prefix in prefixes]
         if numbers and "" in prefixes:  # numbers have the names of their columns
             places = {column: len(made) + n for n, column in enumerate(numbers)}
+            names = self.vocabulary_.names()
             for at in np.flatnonzero(codes == prefixes.index("")).tolist():
-                codes[at] = places.get(self.vocabulary_.name_of(start + at), codes[at])
+                codes[at] = places.get(names[start + at], codes[at])
         known = set(made)
         return codes, [*made, *numbers.values(), *(pair for pair in sources.values() if pair not in known)]
 

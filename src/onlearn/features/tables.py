@@ -285,12 +285,22 @@ def as_words(values: Any, name: str) -> Any:
 def numbers(table: Any, name: str) -> np.ndarray:
     """A column as float64, NaN where it is missing."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     values = column(table, name)
+    made = arrow.numbers(values if values.type == pa.float64() else _as_float64(values, name))
+    bad = np.isinf(made)
+    if bad.any():
+        raise ValueError(f"column {name!r}, row {int(bad.argmax())}: {made[bad.argmax()]} is not a finite number")
+    return made
+
+
+def _as_float64(values: Any, name: str) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     values = decoded(values)
     if pa.types.is_null(values.type):
-        return np.full(len(values), np.nan)
+        return values.cast(pa.float64())
     if is_text(values.type):
         values = pc.utf8_trim_whitespace(values.cast(pa.large_string()))
         try:
@@ -314,11 +324,7 @@ def numbers(table: Any, name: str) -> np.ndarray:
         raise TypeError(f"column {name!r} holds {kind}, not numbers")
     if pa.types.is_boolean(kind):
         values = values.cast(pa.uint8())
-    made = arrow.numbers(values if kind == pa.float64() else values.cast(pa.float64(), safe=False))
-    bad = np.isinf(made)
-    if bad.any():
-        raise ValueError(f"column {name!r}, row {int(bad.argmax())}: {made[bad.argmax()]} is not a finite number")
-    return made
+    return values.cast(pa.float64(), safe=False)
 
 
 def fixed(array: np.ndarray) -> np.ndarray:

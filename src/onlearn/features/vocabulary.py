@@ -59,6 +59,7 @@ class Vocabulary:
         self._prefix = np.zeros(SMALLEST, np.uint32)
         self._pool = np.zeros(NAME * SMALLEST, np.uint8)
         self._prefixes: dict[str, int] = {}
+        self._listed: list[str] = []  # the prefixes by number, as far as they were asked for
         self._seen = np.zeros(0, np.uint64)
         self._before = 0.0, 0  # the share of the data, and the names, when ``expect`` was last called
         if max_names == 0:
@@ -105,7 +106,8 @@ class Vocabulary:
         if self.state != "grow":
             return self._find(rows.hashes, note=True)
         ids = np.full(len(rows.hashes), -1, np.int32) if known is None else known
-        prefix_of = np.array([self._prefix_number(prefix) for prefix in rows.prefixes] or [0], np.uint32)
+        numbers = {prefix: self._prefix_number(prefix) for prefix in dict.fromkeys(rows.prefixes)}  # often few
+        prefix_of = np.array([*map(numbers.__getitem__, rows.prefixes)] or [0], np.uint32)
         if ids.min(initial=0) >= 0:  # the usual case
             return ids
         features = [fixed(part) for part in (rows.hashes, rows.starts, rows.lengths, rows.groups, rows.text)]
@@ -197,7 +199,9 @@ class Vocabulary:
         if number >= self._count:
             return f"bucket {number - self._count}"
         raw = self._pool[self._ends[number] : self._ends[number + 1]].tobytes()
-        return list(self._prefixes)[self._prefix[number]] + _read(raw)
+        if len(self._listed) < len(self._prefixes):
+            self._listed = list(self._prefixes)
+        return self._listed[self._prefix[number]] + _read(raw)
 
     def prefixes_from(self, start: int) -> tuple[np.ndarray, list[str | None]]:
         """The prefixes of names, as places in a list of them, from a number on; that of a bucket is None."""

@@ -78,7 +78,7 @@ def as_in_files(rows: Any, extractors: Any, columns: list[str]) -> Any:
     if kind_of(table) != TABLE or is_plain_texts(table):
         return table
     table = flat(table)
-    names, made = table.column_names, table.columns
+    names, made = table.column_names, [*map(in_one_piece, table.columns)]
     known = {*names}
     if isinstance(rows, (list, tuple)) and not known.isdisjoint(columns):
         lacking = [name for name in columns if name not in known]
@@ -88,7 +88,7 @@ def as_in_files(rows: Any, extractors: Any, columns: list[str]) -> Any:
         place = places.get(str(one.column))
         if place is None or (isinstance(one, Category) and one.missing == "absent"):
             continue
-        values = in_one_piece(made[place])
+        values = made[place]
         if is_text(values.type):
             values = decoded(values).cast(pa.large_string())
             absent = pc.is_in(values, value_set=from_strings(MISSING, pa.large_string()))

@@ -223,7 +223,16 @@ def first_widths(text: np.ndarray, stop: int, final: bool, dialect: Dialect) -> 
     """The numbers of cells of the first rows."""
     raw, scanner, p = text[:stop].tobytes(), RowScanner(dialect, 0), 0
     widths: list[int] = []
-    while p < stop and len(widths) < SAMPLE_ROWS and (row := scanner.row(raw, p, stop, final)) is not None:
+    while p < stop and len(widths) < SAMPLE_ROWS:
+        end = raw.find(b"\n", p, stop) + 1
+        if end and dialect.usual and dialect.delimiter != SPACE and raw.find(dialect.quote or NEWLINE, p, end - 1) < 0:
+            width = raw.count(dialect.delimiter, p, end) + 1  # no cell is quoted, so only delimiters matter
+            if width > 1 or raw[p:end].strip(BLANKS):
+                widths.append(width)
+            p = end
+            continue
+        if (row := scanner.row(raw, p, stop, final)) is None:
+            break
         if row.width and not row.is_empty(raw):
             widths.append(row.width)
         p = row.stop
