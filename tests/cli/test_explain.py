@@ -97,6 +97,13 @@ def test_a_learner_saved_from_python(kit, run):
     assert found["total"] == pytest.approx(float(learner.decision_function(row)[0]))
 
 
+@pytest.mark.parametrize("learner", [onlearn.KNNClassifier(k=3), onlearn.NaiveBayes()])
+def test_a_learner_saved_from_python_with_texts_for_labels(learner, run, tmp_path):
+    X = np.eye(2)[np.arange(20) % 2]
+    learner.fit(X, np.where(X[:, 0] > 0, "first", "second")).save(tmp_path / "m.onl")
+    assert json.loads(run("explain", str(tmp_path / "m.onl"), "1:1", "--json"))["prediction"] == "second"
+
+
 def test_for_people(kit, run):
     out = run("explain", kit.text_onl, "--text", "cheap pills and lunch with my friend", "--top", "2")
     assert "\x1b" not in out and "more features" in out and "intercept" in out and "total" in out

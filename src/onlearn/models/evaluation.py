@@ -14,7 +14,7 @@ import numpy as np
 
 from onlearn.data import BadRows, Batch, DataError
 from onlearn.engine.inputs import positions
-from onlearn.models.model import Model
+from onlearn.models.model import Model, predicted_codes
 from onlearn.models.multilabel import MULTILABEL, truth_of
 from onlearn.models.reliability import Reliability
 from onlearn.models.threshold import ThresholdSearch, figures_at
@@ -87,19 +87,11 @@ def _predictions(model: Model, rows: Any, scores: bool, proba: bool) -> Predicti
         scored = np.asarray(learner.decision_function(X)).reshape(len(probabilities), -1) if scores else None
         return Predictions(model.threshold.decide(probabilities), scored, probabilities if proba else None)
     if not (scores or proba):
-        return Predictions(_positions(learner.predict(X), learner.classes_))
+        return Predictions(predicted_codes(learner, X))
     made = np.asarray(learner.decision_function(X))
     # As ``predict`` does: the second class if the score is above zero; of several, the first of the best.
     codes = (made > 0).astype(np.int64) if made.ndim == 1 else np.argmax(made, axis=1)
     return Predictions(codes, made.reshape(len(codes), -1), np.asarray(learner.predict_proba(X)) if proba else None)
-
-
-def _positions(predicted: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """The positions of predictions among the classes; in a model, class k is at position k."""
-    if classes.dtype.kind in "iu" and np.array_equal(classes, np.arange(len(classes))):
-        return predicted
-    order = np.argsort(classes, kind="stable")
-    return order[np.searchsorted(classes, predicted, sorter=order)]
 
 
 MOST = 4_000_000  # scores that are kept

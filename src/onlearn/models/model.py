@@ -213,7 +213,7 @@ class Model:
             return self.named(self.threshold.decide(self.predict_proba(rows)))
         if self.labels is None:
             return self.numbers(self.learner, self._features_of(rows))
-        return self.named(self.learner.predict(self._features_of(rows)))
+        return self.named(predicted_codes(self.learner, self._features_of(rows)))
 
     def numbers(self, learner: Any, X: Any) -> np.ndarray:
         """The numbers that a learner predicts for rows of features; of one that ranks, the scores that order them."""
@@ -554,6 +554,15 @@ FILED = Record(
     features=FEATURES,
     inner=NESTED,
 )
+
+
+def predicted_codes(learner: Any, X: Any) -> np.ndarray:
+    """The positions of what a learner predicts among its classes, which in a model are the positions themselves."""
+    predicted, classes = learner.predict(X), learner.classes_
+    if classes.dtype.kind in "iu" and np.array_equal(classes, np.arange(len(classes))):
+        return predicted
+    order = np.argsort(classes, kind="stable")
+    return order[np.searchsorted(classes, predicted, sorter=order)]
 
 
 def as_learner(learner: Any) -> Any:
