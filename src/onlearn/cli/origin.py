@@ -15,9 +15,13 @@ INSTALLED = {"site-packages", "dist-packages"}  # folders of packages of others
 def user_error(error: BaseException, says_enough: Callable[[BaseException], bool]) -> tuple[BaseException, str] | None:
     """The error of users' code behind an error, and its place there; None if there is none, or it says enough."""
     found: BaseException | None = error
-    while found is not None:
+    passed: set[int] = set()
+    while found is not None and id(found) not in passed:  # an error may be its own cause
         if not says_enough(found) and (place := _place(found)) is not None:
             return found, place
+        if isinstance(found, OSError):  # ours name the file, whatever was in its way
+            return None
+        passed.add(id(found))
         found = found.__cause__
     return None
 
