@@ -242,7 +242,6 @@ def figures(value):
         ("table", "table.csv", "--threshold 0.5"),
         ("named", "named.vw", ""),
         ("numbers", "numbers.csv", ""),
-        ("sparse", "sparse.svm", "--spreadsheet-safe --proba"),
     ],
 )
 def test_the_same_figures(model, file, options, kit, run):

@@ -73,9 +73,11 @@ def test_damaged_scores_of_rows_kept_back_are_refused():
     training = onlearn.PassiveAggressive(random_state=0, epochs=2).fit(X, Y)._learner.training
     facts, arrays = training.pack()
     assert Training.unpack(facts, arrays).reserved == training.reserved > 0
-    for wrong in ({"reserved": -1}, {"reserved": 10**6}, {"reserved": "all"}, {"reserved": 1.5}):
-        with pytest.raises(ValueError, match=r"audit\.gold does not have the shape"):
-            Training.unpack({**facts, **wrong}, arrays)
+    with pytest.raises(ValueError, match=r"audit\.gold does not have the shape"):
+        Training.unpack({**facts, "reserved": 10**6}, arrays)
+    for wrong in (-1, "all", 1.5):
+        with pytest.raises(ValueError, match=r"training\.reserved, which must be a whole number"):
+            Training.unpack({**facts, "reserved": wrong}, arrays)
     with pytest.raises(ValueError, match=r"audit\.scores does not have the shape"):
         Training.unpack(facts, {**arrays, "audit.scores": arrays["audit.scores"][:-1]})
 

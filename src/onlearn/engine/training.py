@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,6 +46,7 @@ from onlearn.model_schema import (
     OrMissing,
     Plain,
     Record,
+    as_arrays,
     check_array,
     check_facts,
     is_finite,
@@ -623,9 +624,10 @@ class Training(Chronicle):
         return facts, {**arrays, **counts}
 
     @classmethod
-    def unpack(cls, facts: dict[str, Any], arrays: Arrays) -> Training:
+    def unpack(cls, facts: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Training:
         """What ``pack`` took apart; refuses what could not have come from it."""
         check_facts(facts, cls.FILED, "training")
+        arrays = as_arrays(arrays)
         rule = rules.filed(facts["rule"])
         geometry, stabilizer = GEOMETRIES.get(facts["geometry"]), STABILIZERS.get(facts["stabilizer"])
         capacity, outputs = facts["capacity"], facts["outputs"]

@@ -235,7 +235,7 @@ class FeatureHasher(NumericTransformer):
         params = {"n_features": int(self.n_features), "signed": bool(self.signed), "seed": int(self.seed)}
         return {"width": self._pack_columns(), "params": {**params, "dtype": dtype}}, {}
 
-    FILED: ClassVar[Record] = Record(
+    _FILED: ClassVar[Record] = Record(
         width=WIDTH,
         params=Record(
             n_features=whole(1), signed=TRUTH, seed=whole(-(1 << 63), (1 << 64) - 1), dtype=OrMissing(PRECISION)
@@ -243,7 +243,7 @@ class FeatureHasher(NumericTransformer):
     )
 
     def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
-        check_facts(facts, self.FILED)
+        check_facts(facts, self._FILED)
         self._unpack_columns(facts["width"])
         self._check_settings()
 

@@ -228,7 +228,7 @@ class KernelPCA(KernelTransformer):
         facts["kernel_pca"] = {"total": found.total, "n_samples": self.n_samples_, "method": self.method_}
         return facts, arrays
 
-    FILED: ClassVar[Record] = Record(
+    _FILED: ClassVar[Record] = Record(
         params=Record(
             kernel=OrMissing(TEXT),
             n_components=OrMissing(whole(1)),
@@ -243,7 +243,7 @@ class KernelPCA(KernelTransformer):
     )
 
     def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
-        check_facts(facts, self.FILED)
+        check_facts(facts, self._FILED)
         mine = facts["kernel_pca"]
         self._unpack_columns(facts["width"])
         self.kernel_ = kernels.unpack(facts["kernel"], under("kernel.", arrays))

@@ -316,12 +316,12 @@ class RandomKitchenSinks(NumericTransformer):
         drawn = {"seed": self._seed, "n_components": self.n_components_}
         return {"width": self._pack_columns(), **kernel, **drawn}, arrays
 
-    FILED: ClassVar[Record] = Record(
+    _FILED: ClassVar[Record] = Record(
         width=WIDTH, kernel=TEXT, kernel_as_text=OrMissing(TRUTH), seed=SEED, n_components=OrMissing(whole(1))
     )
 
     def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
-        check_facts(facts, self.FILED)
+        check_facts(facts, self._FILED)
         self._unpack_columns(facts["width"])
         self.kernel_, self._seed = kernels.get(facts["kernel"]), facts["seed"]
         if facts.get("kernel_as_text") is False:

@@ -327,7 +327,7 @@ class Nystroem(KernelTransformer):
         }
         return facts, {**arrays, "whitening": self.whitening_}
 
-    FILED: ClassVar[Record] = Record(
+    _FILED: ClassVar[Record] = Record(
         params=Record(
             kernel=OrMissing(TEXT), n_components=whole(1), landmarks=OrMissing(TEXT), random_state=OrMissing(SEED)
         ),
@@ -338,7 +338,7 @@ class Nystroem(KernelTransformer):
     )
 
     def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
-        check_facts(facts, self.FILED)
+        check_facts(facts, self._FILED)
         self._unpack_columns(facts["width"])
         mine = facts["nystroem"]
         self.kernel_ = kernels.unpack(facts["kernel"], under("kernel.", arrays))

@@ -166,12 +166,12 @@ class RandomProjection(NumericTransformer):
         arrays = {"data": R.data, "indices": R.indices, "indptr": R.indptr} if sp.issparse(R) else {"components": R}
         return {"width": self._pack_columns(), "projection": mine}, arrays
 
-    FILED: ClassVar[Record] = Record(
+    _FILED: ClassVar[Record] = Record(
         width=WIDTH, projection=Record(n_components=whole(1), seed=SEED, density=finite(0, 1))
     )
 
     def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
-        check_facts(facts, self.FILED)
+        check_facts(facts, self._FILED)
         self._unpack_columns(facts["width"])
         mine = facts["projection"]
         shape = (mine["n_components"], self.n_features_in_)

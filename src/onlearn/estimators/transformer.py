@@ -80,7 +80,7 @@ class NumericTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Nest
         }
 
     def _unpack_columns(self, facts: dict[str, Any]) -> None:
-        """What ``_pack_columns`` gave, which the ``FILED`` of each transformer has as ``width``."""
+        """What ``_pack_columns`` gave, which the ``_FILED`` of each transformer has as ``width``."""
         count, names = facts["n_features_in"], facts["feature_names_in"]
         if names is not None and len(names) != count:
             raise ValueError(f"{len(names)} names do not go with {count} columns")
