@@ -176,7 +176,7 @@ def bad_rows_of(path: str | None, max_bad: str, strict: bool) -> BadRows:
 
 def batches(reader: Reader, quiet: bool, **for_tables: str | None) -> Iterator[Batch]:
     """The batches, with a progress bar on a terminal; ``for_tables`` are options that other rows than tables refuse."""
-    from onlearn.models.model import refuse_columns, refuse_sentences
+    from onlearn.models.raw_rows import refuse_columns, refuse_sentences
 
     with progress_of(reader.bytes_total, quiet) as advance:
         for batch in reader:

@@ -21,7 +21,7 @@ from onlearn.engine.number_names import label_name
 from onlearn.engine.spec import did_you_mean
 from onlearn.errors import PlanError
 from onlearn.features.tables import as_source
-from onlearn.models.model import as_in_files
+from onlearn.models.raw_rows import as_in_files
 
 FIRST = 4096  # rows of the first part that decide about features, at most
 ROWS = 1 << 16  # of a batch

@@ -15,8 +15,9 @@ from onlearn.data.bad_rows import SHOWN, Bad
 from onlearn.data.shards import count_lines
 from onlearn.data.sources import Source
 from onlearn.models.evaluation import unusable_as_data_error, usable_rows
-from onlearn.models.model import Model, refuse_columns, refuse_sentences
+from onlearn.models.model import Model
 from onlearn.models.prediction_lines import WRITERS, answers
+from onlearn.models.raw_rows import refuse_columns, refuse_sentences
 
 
 class Output(NamedTuple):

@@ -34,8 +34,9 @@ from onlearn.data import DataError
 from onlearn.engine import objective, reserve
 from onlearn.errors import ClusterError, PlanError
 from onlearn.features.merging import merged, with_names
-from onlearn.models.model import Model, as_learner, tell_sources
+from onlearn.models.model import Model, as_learner
 from onlearn.models.plan import Plan
+from onlearn.models.raw_rows import tell_sources
 from onlearn.models.run import Run, start_of, take_plan
 from onlearn.models.run_reading import Start
 from onlearn.models.run_report import is_unfinished

@@ -22,9 +22,10 @@ from onlearn.data.shards import content
 from onlearn.engine.csr import CSR, stacked
 from onlearn.features import Counts
 from onlearn.features.merging import apart, count_names, findings
-from onlearn.models.model import Model, sound_rows
+from onlearn.models.model import Model
 from onlearn.models.passes import Lessons, Passes
 from onlearn.models.plan import Plan
+from onlearn.models.raw_rows import sound_rows
 from onlearn.models.run_reading import Reading, Start, naming_file, refuse_other_kind
 from onlearn.models.run_report import RunReport
 

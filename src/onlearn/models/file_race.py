@@ -21,8 +21,8 @@ from onlearn.engine.csr import CSR, select, stacked
 from onlearn.engine.learner import Learner
 from onlearn.engine.scoring import hypothesis, linear_scores
 from onlearn.errors import PlanError
-from onlearn.models.model import tell_sources
 from onlearn.models.plan import MOST, PASSES, default_passes, takes_more_passes
+from onlearn.models.raw_rows import tell_sources
 from onlearn.models.run import Run
 from onlearn.models.trial import tried
 from onlearn.tune.field import Field, reason

@@ -14,8 +14,9 @@ from onlearn.engine import reserve
 from onlearn.engine.calibration import HeldOut
 from onlearn.engine.csr import rows_at, select, stacked
 from onlearn.engine.learner import Learner
-from onlearn.models.model import Model, learn_from
+from onlearn.models.model import Model
 from onlearn.models.plan import Plan
+from onlearn.models.raw_rows import learn_from
 from onlearn.models.run_reading import Start
 
 LESSON = 1 << 16  # examples between two looks at the clock and the keyboard

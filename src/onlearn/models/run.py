@@ -21,9 +21,10 @@ from onlearn.features.feature_map import MATRIX
 from onlearn.features.vocabulary import prune_weights
 from onlearn.models.calibration import calibrate_by_files
 from onlearn.models.far_indices import HashedFar
-from onlearn.models.model import Model, as_learner, tell_sources
+from onlearn.models.model import Model, as_learner
 from onlearn.models.passes import Lessons, Passes
 from onlearn.models.plan import MOST, PASSES, Plan, default_passes
+from onlearn.models.raw_rows import tell_sources
 from onlearn.models.run_reading import Reading, Start, refuse_hashed
 from onlearn.models.run_report import RunReport, Watch, is_unfinished
 from onlearn.models.threshold_choice import set_threshold

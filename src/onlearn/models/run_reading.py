@@ -24,8 +24,9 @@ from onlearn.features.feature_map import MATRIX, NAMED, TABLE, kind_of
 from onlearn.features.roles import LOOK_AT
 from onlearn.features.value_effects import CLASSES, indicators
 from onlearn.models.evaluation import Observer, add_batches
-from onlearn.models.model import Model, as_learner, sound_rows
+from onlearn.models.model import Model, as_learner
 from onlearn.models.plan import PASSES, Plan, default_learner
+from onlearn.models.raw_rows import sound_rows
 from onlearn.models.threshold_choice import check_threshold
 
 if TYPE_CHECKING:

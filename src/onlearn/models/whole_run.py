@@ -11,9 +11,10 @@ from onlearn.dual.examples import pick
 from onlearn.errors import PlanError
 from onlearn.kernels.base import ExampleError
 from onlearn.models.kernel_run import KernelReading, MemoryRows, as_one_matrix, compares_texts
-from onlearn.models.model import Model, as_learner, tell_sources
+from onlearn.models.model import Model, as_learner
 from onlearn.models.passes import Lessons, Passes
 from onlearn.models.plan import Plan
+from onlearn.models.raw_rows import tell_sources
 from onlearn.models.run import Run
 from onlearn.models.run_reading import Reading
 from onlearn.models.unfit_rows import unfit

@@ -13,7 +13,8 @@ from onlearn import data
 from onlearn.data.batch import NamedRows, as_parsed, is_table, rows_at, rows_between, rows_in
 from onlearn.data.file_reader import concatenated
 from onlearn.engine.csr import CSR
-from onlearn.models.model import Model, refuse_sentences
+from onlearn.models.model import Model
+from onlearn.models.raw_rows import refuse_sentences
 from onlearn.models.training import READING
 
 ROLES = ("target", "weight", "id")  # of columns that are not features
