@@ -191,6 +191,7 @@ def read_json(text: np.ndarray, count: int, kinds: dict[str, Any]) -> Any:
     schema = arrow_json.ParseOptions(explicit_schema=pa.schema([*kinds.items()]))
     try:
         table = arrow_json.read_json(pa.BufferReader(pa.py_buffer(text)), how, schema)
+        table.validate()  # Arrow loses a null in a list before the first value: the list then ends beyond the values
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
         return None
     return table if table.num_rows == count and len(set(table.column_names)) == table.num_columns else None
