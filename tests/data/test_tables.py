@@ -278,6 +278,17 @@ def test_infinite_numbers_make_a_bad_row(tmp_path):
         assert f"{path.name}, line 2: 'a' is infinite" in bad.first()
 
 
+@pytest.mark.parametrize("value", ["1e400", "[1e400]", '[1, {"b": -1e400}]'])
+def test_a_number_beyond_floats_is_told_so_even_in_the_first_row(tmp_path, value):
+    path = written(
+        tmp_path / "a.jsonl", f'{{"a": {value}, "y": 1}}\n{{"a": null, "y": {value}}}\n{{"a": null, "y": 2}}\n'
+    )
+    _, y, bad, _ = columns(path, target="y")
+    said = [one.reason for _, one in bad.examples]
+    assert y == ["2"] and said[1] == "'y' holds a number beyond the range of floats"
+    assert said[0] == ("'a' is infinite" if value == "1e400" else "'a' holds a number beyond the range of floats")
+
+
 INF, NAN = float("inf"), float("nan")
 LISTED = {  # of the rows of each, the second is bad
     "list": pa.array([[1.0, None], [2.0, NAN], None, []], pa.list_(pa.float32())),
