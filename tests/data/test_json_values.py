@@ -315,11 +315,19 @@ LISTS = st.recursive(
 @example(rows=[[[None], [1.0]], [[2.0]]])
 @example(rows=[[{"c": None}, {"c": 1.0}], [{"c": 2.0}]])
 def test_what_arrow_reads_is_what_lists_hold(rows):
-    """It loses nulls that come before the first value; such columns are refused."""
+    """It loses nulls that come before the first value, unless it is told the type."""
     text = "".join(json.dumps({"v": row, "n": 1}) + "\n" for row in rows).encode()
     made = json_spans.by_arrow(np.frombuffer(text, np.uint8), len(rows))
     if made is not None:
         assert made["v"].to_pylist() == rows
+
+
+def test_lists_that_begin_with_null_are_left_to_arrow():
+    text = b'{"v": [null, 1.0], "d": [null, "2012-01-01"]}\n{"v": [2.0], "d": null}\n'
+    made = json_spans.by_arrow(np.frombuffer(text, np.uint8), 2)
+    assert {name: column.to_pylist() for name, column in made.items()} == {
+        "v": [[None, 1.0], [2.0]], "d": [[None, "2012-01-01"], None]
+    }  # fmt: skip
 
 
 def test_null_before_the_first_value_of_a_list(tmp_path):
