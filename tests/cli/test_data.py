@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -68,6 +69,16 @@ def test_long_values_are_shown_by_their_beginning(run, tmp_path):
     found = report(run, file)
     assert found["problems"] == [f"same: always '{'s' * 200}' and so on"]
     assert found["columns"]["text"]["distinct"] == 3
+
+
+def test_a_value_that_is_always_there_is_shown_as_text(run, tmp_path):
+    values = {"d": Decimal("1.0"), "f": 2.0, "b": b"\xffa\n", "s": "\x1b[31m", "t": True}
+    table = pa.table({name: [value] * 2 for name, value in values.items()} | {"y": ["a", "b"]})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    said = [problem for problem in report(run, tmp_path / "a.parquet")["problems"] if "always" in problem]
+    assert said == [
+        "d: always 1", "f: always 2", r"b: always '\xffa\n'", r"s: always '\x1b[31m'", "t: always True"
+    ]  # fmt: skip
 
 
 def test_half_precision_is_described(run, tmp_path):

@@ -140,6 +140,7 @@ VALUES = st.one_of(
     st.lists(PLAIN, max_size=3).map(lambda values: f"[{', '.join(values)}]"),
     st.lists(NUMBERS, max_size=3).map(lambda values: f"[{', '.join(values)}]"),
     st.lists(STRINGS, max_size=3).map(lambda values: f"[{', '.join(values)}]"),
+    st.lists(NUMBERS | STRINGS, max_size=2).map(lambda values: f"[{', '.join(['null', *values])}]"),
     PLAIN.map(lambda value: f'{{"c": {value}}}'),
 )
 LINES = st.one_of(
@@ -298,6 +299,43 @@ def test_large_whole_numbers_are_exact_names(tmp_path, value):
         assert [one for batch in batches for one in batch.ids] == [str(value)] * 3
         assert [one for batch in batches for one in batch.rows.column("a").to_pylist()] == [str(value)] * 3
         assert [one for batch in batches for one in batch.rows.column("b").to_pylist()] == [str(value), "0.5", "1"]
+
+
+LISTS = st.recursive(
+    st.none() | st.sampled_from([0.5, 1, "x", "2012-01-01"]),
+    lambda inner: st.lists(inner, max_size=3) | st.fixed_dictionaries({"c": inner}),
+)
+
+
+@settings(max_examples=100)
+@given(
+    rows=st.lists(LISTS.filter(lambda value: not isinstance(value, (float, int, str, dict))), min_size=1, max_size=4)
+)
+@example(rows=[[None, 1.0], [2.0, 1.0]])
+@example(rows=[[[None], [1.0]], [[2.0]]])
+@example(rows=[[{"c": None}, {"c": 1.0}], [{"c": 2.0}]])
+def test_what_arrow_reads_is_what_lists_hold(rows):
+    """It loses nulls that come before the first value, unless it is told the type."""
+    text = "".join(json.dumps({"v": row, "n": 1}) + "\n" for row in rows).encode()
+    made = json_spans.by_arrow(np.frombuffer(text, np.uint8), len(rows))
+    if made is not None:
+        assert made["v"].to_pylist() == rows
+
+
+def test_lists_that_begin_with_null_are_left_to_arrow():
+    text = b'{"v": [null, 1.0], "d": [null, "2012-01-01"]}\n{"v": [2.0], "d": null}\n'
+    made = json_spans.by_arrow(np.frombuffer(text, np.uint8), 2)
+    assert {name: column.to_pylist() for name, column in made.items()} == {
+        "v": [[None, 1.0], [2.0]], "d": [[None, "2012-01-01"], None]
+    }  # fmt: skip
+
+
+def test_null_before_the_first_value_of_a_list(tmp_path):
+    lines = ['{"v": [null, 1.0], "y": "a"}', '{"v": [2.0, 1.0], "y": "b"}']
+    for few in (1, 1000):
+        with parsing(few, True):
+            found, bad, _ = rows_by_line(written(tmp_path / "a.jsonl", "\n".join(lines)), target="y")
+        assert found == {1: ("a", {"v": [None, 1.0]}), 2: ("b", {"v": [2.0, 1.0]})} and not bad
 
 
 def test_infinity_and_nan_in_lists_are_bad_rows(tmp_path):

@@ -278,6 +278,52 @@ def test_infinite_numbers_make_a_bad_row(tmp_path):
         assert f"{path.name}, line 2: 'a' is infinite" in bad.first()
 
 
+@pytest.mark.parametrize("value", ["1e400", "[1e400]", '[1, {"b": -1e400}]'])
+def test_a_number_beyond_floats_is_told_so_even_in_the_first_row(tmp_path, value):
+    path = written(
+        tmp_path / "a.jsonl", f'{{"a": {value}, "y": 1}}\n{{"a": null, "y": {value}}}\n{{"a": null, "y": 2}}\n'
+    )
+    _, y, bad, _ = columns(path, target="y")
+    said = [one.reason for _, one in bad.examples]
+    assert y == ["2"] and said[1] == "'y' holds a number beyond the range of floats"
+    assert said[0] == ("'a' is infinite" if value == "1e400" else "'a' holds a number beyond the range of floats")
+
+
+INF, NAN = float("inf"), float("nan")
+LISTED = {  # of the rows of each, the second is bad
+    "list": pa.array([[1.0, None], [2.0, NAN], None, []], pa.list_(pa.float32())),
+    "fixed": pa.array([[1.0, 2.0], [-INF, 2.0], None, [3.0, None]], pa.list_(pa.float64(), 2)),
+    "deep": pa.array([[[1.0], None], [[], [2.0, INF]], None, [[]]], pa.large_list(pa.list_(pa.float16()))),
+    "objects": pa.array([[{"c": 1.0}, None], [{"c": NAN}], None, [{"c": None}]]),
+}
+
+
+@pytest.mark.parametrize("layout", LISTED)
+def test_infinity_and_nan_in_lists_make_a_bad_row(tmp_path, layout):
+    lists = LISTED[layout]
+    table = pa.table({"a": pa.concat_arrays([lists, lists]).slice(3), "n": [NAN, 1, 2, 3, 4], "y": [0, 1, 0, 1, 0]})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as file:
+        file.write_table(table)
+    for path in (tmp_path / "a.parquet", tmp_path / "a.arrow"):
+        found, y, bad, _ = columns(path)
+        kept = lists.to_pylist()
+        assert (found["a"], y) == ([kept[3], kept[0], *kept[2:]], ["0", "1", "1", "0"]), path
+        assert [(one.line, one.reason) for _, one in bad.examples] == [(3, "'a' holds an infinite number or NaN")]
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float64])
+def test_a_label_that_is_infinite_makes_a_bad_row(tmp_path, kind):
+    table = pa.table({"a": [1.5, 2.5, 3.5], "y": np.array([1, INF, 2], kind), "l": [[1.0], [2.0], [1.0, -INF]]})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    _, y, bad, _ = columns(tmp_path / "a.parquet")
+    assert y == ["1"] and "line 2: the target, 'y', is infinite" in bad.first()
+    _, _, bad, _ = columns(tmp_path / "a.parquet", target="l", task="multilabel")
+    assert [one.reason for _, one in bad.examples] == [
+        "'y' is infinite", "the target, 'l', holds an infinite number or NaN"
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("kind", [np.float16, np.float64])
 def test_a_label_that_is_nan_is_missing(tmp_path, kind):
     table = pa.table({"a": [1.5, 2.5, 3.5], "y": np.array([0, np.nan, 1], kind)})

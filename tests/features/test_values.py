@@ -114,3 +114,13 @@ def test_whole_numbers_beyond_64_bits():
         words = Features([Category("a")]).fit(rows)
         assert list(words.get_feature_names_out()) == [f"a={v}" for v in values if v is not None]
         assert Features().fit(rows).roles_["a"].role == "numeric"
+
+
+def test_categories_of_texts_and_numbers():
+    values = [2.0, 1e5, "x", None]
+    plain = pd.DataFrame({"c": pd.Series(values, dtype=object), "d": pd.Categorical(["b", "a", None, "b"]), "n": 0.5})
+    coded = plain.assign(c=pd.Categorical(values))
+    features = Features([Category("c"), Category("d")]).fit(plain)
+    assert {*features.get_feature_names_out()} == {"c=2", "c=100000", "c=x", "d=b", "d=a"}
+    assert dense(features.transform(coded)) == dense(features.transform(plain))
+    assert Features().fit(coded).roles_["c"].role == Features().fit(plain).roles_["c"].role

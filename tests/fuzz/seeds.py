@@ -43,6 +43,7 @@ JSONL = [  # rows with the keys n (a number), t (a text) and label
     b'{"n": 1, "t": "a", "label": "p"}\n{"n": 2.5, "label": "q", "t": "b \\"c\\" \\u00e9"}\n\n{"label": "p"}\n',
     '{"n": null, "t": "größe\\n", "label": "q"}\r\n{"n": -3e2, "t": "", "label": "p", "o": {"x": []}}\n'.encode(),
     b'{"n":12345678901234567890,"t":"2020-01-01","label":"p"}\n{"label":"q","t":null,"n":true}\n' * 2,
+    b'{"n":1,"t":"a","label":"p","l":[null,1.5]}\n{"n":2,"t":"b","label":"q","l":[2,null],"o":[{"x":null},{"x":[1]}]}\n',
 ]
 
 

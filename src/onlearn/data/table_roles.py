@@ -188,8 +188,8 @@ def as_numbers(column: Any) -> tuple[np.ndarray, np.ndarray]:
 def take_roles(parsed: Parsed, roles: Roles, raw: Callable[[int], bytes], may_be_infinite: bool = True) -> Parsed:
     """Take target, weight and id out of ``parsed.rows``, a table; rows without what they need become bad.
 
-    ``raw(row)`` gives the bytes of a row for the file of bad rows. Infinite numbers make a row bad, too;
-    ``may_be_infinite=False`` says that there are none.
+    ``raw(row)`` gives the bytes of a row for the file of bad rows. Infinite numbers make a row bad, too, as does NaN in
+    a list; ``may_be_infinite=False`` says that there are none.
     """
     options, table = roles.options, parsed.rows
     spoiled: dict[int, str] = {}
@@ -224,7 +224,7 @@ def take_roles(parsed: Parsed, roles: Roles, raw: Callable[[int], bytes], may_be
     taken = [name for name in table.column_names if name in {KEPT_ID, *roles.columns}]
     parsed.rows = table.drop_columns(taken) if taken else table
     if may_be_infinite:
-        spoil_infinite(spoiled, parsed.rows)
+        spoil_infinite(spoiled, table, roles.target)
     if options.missing == "error":
         for name in parsed.rows.column_names:
             column = parsed.rows.column(name)
@@ -238,18 +238,39 @@ def take_roles(parsed: Parsed, roles: Roles, raw: Callable[[int], bytes], may_be
     return parsed
 
 
-def spoil_infinite(spoiled: dict[int, str], table: Any) -> None:
-    """Mark rows with infinite numbers, which no learner accepts, as bad."""
-    import pyarrow as pa
-
+def spoil_infinite(spoiled: dict[int, str], table: Any, target: str | None) -> None:
+    """Mark rows with numbers that no learner accepts and that are no names as bad: infinite ones, and NaN in lists."""
     for name, column in zip(table.column_names, table.columns):
-        if pa.types.is_floating(column.type):
-            before = 0
-            for chunk in column.chunks:
-                infinite = np.isinf(numbers(chunk))
-                if infinite.any():
-                    spoil(spoiled, np.append(np.zeros(before, bool), infinite), f"{name!r} is infinite")
-                before += len(chunk)
+        what = f"the target, {name!r}," if name == target else f"{name!r}"
+        holds = "holds an infinite number or NaN" if is_list(column.type) else "is infinite"
+        spoil(spoiled, not_finite(in_one_piece(column)), f"{what} {holds}")
+
+
+def not_finite(column: Any, inside: bool = False) -> np.ndarray:
+    """A mask of the values of an Arrow column that are infinite or hold an infinite number or NaN.
+
+    NaN that is ``inside`` no list is a missing value.
+
+    >>> import pyarrow as pa
+    >>> not_finite(pa.array([[1.0, None], None, [], [float("nan"), 2.0]])).tolist()
+    [False, False, False, True]
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wrong = np.zeros(len(column), dtype=bool)
+    if pa.types.is_floating(column.type):
+        values = numbers(column)
+        return ~np.isfinite(values) & ~is_missing(column) if inside else np.isinf(values)
+    if is_list(column.type):
+        within = not_finite(column.flatten(), inside=True)
+        if within.any():
+            lengths = np.nan_to_num(numbers(pc.list_value_length(column))).astype(np.int64)
+            wrong[np.repeat(np.arange(len(column)), lengths)[within]] = True
+    elif pa.types.is_struct(column.type):
+        for part in column.flatten():
+            wrong |= not_finite(part, inside)
+    return wrong
 
 
 def spoil(spoiled: dict[int, str], where: np.ndarray, reason: str) -> None:

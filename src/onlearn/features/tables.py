@@ -120,7 +120,7 @@ def _from_pandas(frame: Any) -> Any:
             _refuse_halves(frame[name].tolist(), str(name))
         raise
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:  # the last: whole numbers of 2^63 and more
-        values = {name: frame[name].tolist() for name in frame.columns if frame[name].dtype == object}
+        values = {name: frame[name].tolist() for name in frame.columns if _holds_objects(frame[name].dtype)}
         if not all(_is_plain(value) for column in values.values() for value in column):
             raise TypeError(f"the data frame has a column of mixed types: {error}") from None
         made = {name: _array(column, str(name)) for name, column in values.items()}
@@ -128,6 +128,11 @@ def _from_pandas(frame: Any) -> Any:
     except pa.ArrowNotImplementedError as error:
         raise TypeError(f"the data frame has a column that is neither numbers nor text: {error}") from None
     return table.rename_columns([str(name) for name in frame.columns])
+
+
+def _holds_objects(kind: Any) -> bool:
+    """Whether a dtype of pandas is that of any values, which may be of several types, or one of categories of them."""
+    return str(kind.categories.dtype if hasattr(kind, "categories") else kind) == "object"
 
 
 def _from_polars(frame: Any) -> Any:

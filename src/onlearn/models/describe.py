@@ -13,8 +13,10 @@ from onlearn.data.batch import NamedRows
 from onlearn.data.file_reader import concatenated
 from onlearn.data.table_roles import tellable
 from onlearn.engine.csr import CSR
+from onlearn.engine.number_names import label_name
 from onlearn.features import guess_roles
 from onlearn.features.roles import LOOK_AT
+from onlearn.inert_text import escaped
 from onlearn.models.plan import with_text
 from onlearn.models.run_reading import MANY_LABELS, regression_question
 
@@ -83,7 +85,7 @@ class Column:
             found.append(f"{self.name}: {missing:,} values are missing ({100 * missing / rows:.3g} %)")
         if len(self.values) == 1 and rows > 1:
             (value,) = self.values
-            always = f"{value[0]!r} and so on" if isinstance(value, tuple) else repr(value)
+            always = f"{shown(value[0])} and so on" if isinstance(value, tuple) else shown(value)
             found.append(f"{self.name}: always {always}")
         if self.own_name:
             found.append(f"{self.name}: {self.own_name:,} cells are the name of the column: is the header repeated?")
@@ -94,6 +96,18 @@ def short(value: Any) -> Any:
     """A value itself, or what stands for a long one, which would take much memory."""
     long = isinstance(value, (str, bytes)) and len(value) > LONG
     return (value[:LONG], hash(value)) if long else value
+
+
+def shown(value: Any) -> str:
+    r"""A value as text: numbers by their names, strings and bytes in quotes, with escapes for what is not seen.
+
+    >>> print(shown(1.0), shown("a\n"), shown(b"a\xff"))
+    1 'a\n' 'a\xff'
+    """
+    if not isinstance(value, (str, bytes)):
+        return escaped(label_name(value))
+    text = value.decode(errors="backslashreplace") if isinstance(value, bytes) else value
+    return f"'{escaped(text, kept='')}'"
 
 
 def is_number(kind: Any) -> bool:

@@ -169,10 +169,10 @@ def by_arrow(text: np.ndarray, count: int) -> dict[str, Any] | None:
     if table is None:
         return None
     kinds = {field.name: without_times(field.type) for field in table.schema}
-    kinds = {name: kind for name, kind in kinds.items() if kind != table.schema.field(name).type}
-    if kinds:  # a string that looks like a date stays a string
+    kinds = {name: kind for name, kind in kinds.items() if kind != table[name].type or not is_valid(table[name])}
+    if kinds:  # a string that looks like a date stays a string, and a list keeps its nulls
         table = read_json(text, count, kinds)
-        if table is None:
+        if table is None or not is_valid(table):
             return None
     whole = {name: pa.uint64() for name, column in zip(table.column_names, table.columns) if may_be_unsigned(column)}
     if whole and (exact := read_json(text, count, kinds | whole)) is not None:
@@ -194,6 +194,20 @@ def read_json(text: np.ndarray, count: int, kinds: dict[str, Any]) -> Any:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
         return None
     return table if table.num_rows == count and len(set(table.column_names)) == table.num_columns else None
+
+
+def is_valid(table: Any) -> bool:
+    """Whether a table or a column is whole: the last list ends beyond the values if Arrow has lost some.
+
+    It loses nulls in lists that come before the first value of their column, unless the type of the column is given.
+    """
+    import pyarrow as pa
+
+    try:
+        table.validate()
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def may_be_unsigned(column: Any) -> bool:

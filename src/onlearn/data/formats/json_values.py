@@ -286,6 +286,18 @@ def number_of(value: Any) -> float:
         raise OtherKindError from None
 
 
+def beyond_floats(value: Any) -> bool:
+    """Whether a value is, or holds, a number that is infinite as a float.
+
+    >>> beyond_floats([1, {"a": 10**400}]), beyond_floats("1e400")
+    (True, False)
+    """
+    if isinstance(value, (list, dict)):
+        return any(map(beyond_floats, value.values() if isinstance(value, dict) else value))
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_number and abs(number_of(value)) == np.inf
+
+
 def text_of(value: Any) -> str:
     """A value as a string; numbers by their names, lists and objects as JSON.
 

@@ -18,6 +18,7 @@ from onlearn.data.blocks import Block, blocks, raw_line
 from onlearn.data.cut_points import line_starts_near, spans
 from onlearn.data.formats.json_spans import Span, parsed_spans, raw_lines
 from onlearn.data.formats.json_values import (
+    beyond_floats,
     column_of,
     completed,
     converted,
@@ -108,8 +109,7 @@ class JsonLines(Format):
             if not wrong.any():
                 continue
             for row in np.flatnonzero(wrong & kept).tolist():
-                reason = f"{name!r} is not {named(kind)}, as it was before"
-                parsed.bad.append(Bad(int(parsed.lines[row]), 0, reason, raw(row)))
+                parsed.bad.append(Bad(int(parsed.lines[row]), 0, why_not(name, kind, line := raw(row)), line))
             kept &= ~wrong
         if self.options.id_kept and self.roles.id in columns:
             columns[KEPT_ID], _ = found.column(self.roles.id, pa.string())
@@ -205,6 +205,13 @@ class Values:
                 spread(json.loads(raw)) for raw in raw_lines(self._block, self._starts, self._spans[n].lines)
             ]
         return [row.get(name) for row in self._rows[n]]
+
+
+def why_not(name: str, kind: Any, line: bytes) -> str:
+    """Why the value of a column in a line is none of a kind."""
+    if beyond_floats(spread(json.loads(line)).get(name)):
+        return f"{name!r} holds a number beyond the range of floats"
+    return f"{name!r} is not {named(kind)}, as it was before"
 
 
 def no_columns(count: int) -> Any:
