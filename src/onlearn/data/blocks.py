@@ -7,6 +7,7 @@ stay right, and memory constant, however long the line is. Its place and beginni
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ LARGEST = 16 << 20  # of a block that would have only few rows otherwise: column
 FEW = 32  # rows
 PADDING = 64  # newlines after the content of a block, which parsers may read without a check
 KEPT = 1 << 10  # bytes of a row that is too long
+RETURNS = re.compile(rb"\r+\n")
 BLANK = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
 
 
@@ -181,6 +183,24 @@ class Shortened:
             at = gap.place
             bad.append(Bad(line, 0, self._reason, gap.start))
         return bad, sum(gap.size for gap in gaps)
+
+
+def further_bad(block: Block, line: int, starts: np.ndarray) -> list[Bad]:
+    """The bad rows that are the lines which begin at ``starts``, as one; ``line`` is the number of the first."""
+    if not len(starts):
+        return []
+    text = block.text[: block.stop]
+    ends = line_ends(text)
+    raw = text[inside(len(text), starts, ends[np.searchsorted(ends, starts, side="right")])].tobytes()
+    return [Bad(line, 0, "there are many bad rows before it", RETURNS.sub(b"\n", raw)[:-1], len(starts))]
+
+
+def inside(size: int, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
+    """Which bytes of a text are in one of some stretches, that do not overlap."""
+    edges = np.zeros(size + 1, dtype=np.int8)
+    edges[starts] = 1
+    edges[stops] -= 1  # where one ends, the next may begin
+    return np.cumsum(edges[:-1], dtype=np.int8).view(bool)
 
 
 def raw_line(text: Any, start: int, stop: int) -> bytes:

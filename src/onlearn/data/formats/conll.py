@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from onlearn.data.bad_rows import Bad, DataError
+from onlearn.data.bad_rows import Bad, DataError, PieceBad
 from onlearn.data.batch import Aside, Sentences
 from onlearn.data.blocks import Block, blank_line_ends, blocks
 from onlearn.data.cut_points import Nearby, line_start, places, spans
@@ -165,7 +165,7 @@ class Conll(Format):
             content = [raw.rstrip(b"\r") for raw in content]
         cells: list[bytes] = []  # of all tokens, one after another
         asides: list[Aside] = []
-        offsets, lines, bad = [0], [], []
+        offsets, lines, bad = [0], [], PieceBad()
         first_line, error = -1, None
         for line, raw in enumerate(content):  # the last one is empty, and ends the last sentence
             if not raw or raw.isspace():
@@ -195,7 +195,7 @@ class Conll(Format):
         words = b"\n".join(cells).decode().split("\n") if cells else []
         columns = {name: np.array(words[n::width], dtype=object) for n, name in enumerate(names)}
         rows = Sentences(columns, np.array(offsets, dtype=np.int64), asides)
-        parsed = Parsed(rows, np.array(lines, dtype=np.int64), len(content) - 1, bad=bad)
+        parsed = Parsed(rows, np.array(lines, dtype=np.int64), len(content) - 1, bad=bad.all())
         if self.target is not None:
             label = words[at::width]
             parsed.names = list(dict.fromkeys(label))

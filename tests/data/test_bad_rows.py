@@ -1,0 +1,67 @@
+"""Pieces with many bad rows: all are counted and written, and few are kept one by one."""
+
+import pytest
+
+from onlearn.data import Bad, BadRows, DataError, read
+from onlearn.data.bad_rows import TOLD, PieceBad
+
+# Files by extension: a good row, bad ones that differ in what is wrong, and what stands before the rows.
+FILES = {
+    "svm": (b"1 1:2", [b"1 x", b"1 1:y", b"1 1:1e999"], b""),
+    "vw": (b"1 |f a", [b"x", b"1 |f a:y"], b""),
+    "jsonl": (b'{"a": 1, "y": "b"}', [b"x", b'{"a" 1}', b'{"a": "c", "y": "b"}', b'{"a": 1}', b"\xff"], b""),
+    "csv": (b"1,b", [b"x", b'"x"y,b', b"c,b", b"1,", b"1,\xff", b'"x'], b"a,y\n" + b"1,b\n2,c\n" * 2000),
+    "txt": (b"__label__b a", [b"x", b"__label__b \xff"], b""),
+}
+
+
+class Kept(BadRows):
+    """Counts what is added."""
+
+    added = 0
+
+    def add(self, file, bad):
+        super().add(file, bad)
+        self.added += 1
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("kind", FILES)
+def test_all_bad_rows_are_counted_and_written(tmp_path, kind, workers, end):
+    good, wrong, before = FILES[kind]
+    path, out = tmp_path / f"a.{kind}", tmp_path / "bad"
+    for one in wrong:
+        rows = [good, good, *[one] * (TOLD - 1), good, *[one] * (TOLD + 500), good]
+        path.write_bytes(before.replace(b"\n", end) + end.join(rows) + end)
+        bad = Kept(out, limit=1.0)
+        first = 3 + before.count(b"\n")
+        options = {} if kind in ("svm", "vw", "txt") else {"target": "y", "types": {"a": "number"}}
+        with read(path, bad=bad, workers=workers, format="fasttext" if kind == "txt" else None, **options) as reader:
+            count = sum(len(batch) for batch in reader)
+        assert (count, bad.count) == (4 + before.count(b"\n") - (kind == "csv"), 2 * TOLD + 499), one
+        assert out.read_bytes() == (one + b"\n") * bad.count, one
+        assert [example.line for _, example in bad.examples] == [*range(first, first + 5)]
+        assert bad.added <= TOLD + 1, one
+
+
+def test_the_cache_keeps_the_number_of_bad_rows(tmp_path):
+    (tmp_path / "a.svm").write_bytes(b"1 1:1\n" + b"1 x\n" * 3000)
+    for used in (False, True):
+        bad = BadRows(tmp_path / "bad", limit=1.0)
+        with read(tmp_path / "a.svm", bad=bad, cache=tmp_path) as reader:
+            assert sum(len(batch) for batch in reader) == 1
+            assert reader.kept.used == used
+        assert (bad.count, bad.rows, (tmp_path / "bad").read_bytes()) == (3000, 3001, b"1 x\n" * 3000)
+
+
+def test_too_many_bad_rows_are_refused_at_the_first_thousand(tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(b'{"a": 1}\n' + b"x\n" * 5000)
+    with pytest.raises(DataError, match=r"^1000 of 1000 rows cannot be read.*line 2, column 1: it is not JSON"):
+        list(read(tmp_path / "a.jsonl", target="a"))
+
+
+def test_gathered_rows_keep_their_bytes():
+    found = PieceBad(Bad(n, 0, "why", b"%d\r\n" % n) for n in range(TOLD + 3)).all()
+    assert found[-1] == Bad(TOLD, 0, "why", b"1000\n1001\n1002", 3)
+    assert PieceBad().all() == []
