@@ -65,3 +65,32 @@ def test_gathered_rows_keep_their_bytes():
     found = PieceBad(Bad(n, 0, "why", b"%d\r\n" % n) for n in range(TOLD + 3)).all()
     assert found[-1] == Bad(TOLD, 0, "why", b"1000\n1001\n1002", 3)
     assert PieceBad().all() == []
+
+
+@pytest.mark.parametrize("end", [b'",1\n', b""])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_the_rows_behind_a_stray_quote_come_in_blocks_of_the_usual_size(tmp_path, workers, end):
+    (tmp_path / "a.csv").write_bytes(b'a,y\n1,b\n2,c\n"' + b"word\n1,b\n" * 5000 + end)
+    sizes = {}
+    for block_size in (128, 1 << 20):
+        bad = BadRows(tmp_path / "bad", limit=1.0)
+        options = {"target": "y", "types": {"a": "number"}, "header": True, "max_line": 20_000, "bad": bad}
+        with read(tmp_path / "a.csv", block_size=block_size, workers=workers, **options) as reader:
+            batches = list(reader)
+        lines = [line for batch in batches for line in batch.lines.tolist()]
+        sizes[block_size] = max(map(len, batches))
+        assert lines == [2, 3, *range(5, 10_004, 2)]
+        assert bad.count == 5000 + bool(end)
+        assert (tmp_path / "bad").read_bytes() == b'"word\n' + b"word\n" * 4999 + end
+    assert sizes[128] < 200 < sizes[1 << 20]
+
+
+def test_a_good_row_far_longer_than_a_block_stays_whole(tmp_path):
+    text = "word\n" * 2000
+    (tmp_path / "a.csv").write_text(f'a,y\n"{text}",b\n' + "w,c\n" * 500 + f'"{text}",b\nw,c\n')
+    with read(tmp_path / "a.csv", block_size=128, target="y", header=True) as reader:
+        batches = list(reader)
+    labels = [label for batch in batches for label in batch.y]
+    assert labels == [*"b", *"c" * 500, *"bc"]
+    assert batches[0].parsed.column("a")[0].as_py() == text
+    assert [line for batch in batches for line in batch.lines.tolist()][-3:] == [2502, 2503, 4504]

@@ -47,8 +47,7 @@ class PieceBad:
         self._next: Bad | None = None  # the first of the further ones
         self._rows = 0
         self._raw = bytearray()
-        for one in bad:
-            self.append(one)
+        self.extend(bad)
 
     def append(self, bad: Bad) -> None:
         """Add a bad row; rows are added in the order of their lines."""
@@ -58,6 +57,11 @@ class PieceBad:
         self._next = self._next or bad
         self._rows += bad.rows
         self._raw += bad.raw.rstrip(b"\r\n") + b"\n"
+
+    def extend(self, bad: Iterable[Bad]) -> None:
+        """Add bad rows."""
+        for one in bad:
+            self.append(one)
 
     def all(self) -> list[Bad]:
         """All bad rows."""

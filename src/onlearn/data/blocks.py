@@ -74,7 +74,8 @@ def blocks(
 ) -> Iterator[Block]:
     """Cut a stream into blocks of about ``size`` bytes that end with a row; a longer row makes a longer block.
 
-    Only the bytes after the last row are copied. ``cut`` gives the place where a block ends. What stands between two of
+    Only the bytes after the last row are copied. ``cut`` gives the place where a block ends, which may be long before
+    the last row if a text has become long for what then is no row, such as one with an open quote in CSV. What stands between two of
     the ``row_ends`` is left out if it has more than ``longest`` bytes.
     """
     stream.begin_text()
@@ -92,14 +93,21 @@ def blocks(
         if final and stop and text[stop - 1] != NEWLINE:
             text[stop] = NEWLINE  # in the padding
             stop += 1
-        end = cut(text, stop, final or more_lines > 0, shortened.places)
-        if final or more_lines:
-            end = stop
-        rest = text[end:stop].copy()
-        if end:
-            too_long, more_bytes = shortened.taken(text, end)
-            text[end : end + PADDING] = NEWLINE
-            yield Block(text[: end + PADDING], end, too_long, more_lines, more_bytes)
+        last = final or more_lines > 0  # the text ends with a row
+        while True:
+            end = cut(text, stop, last, shortened.places)
+            if last and not end:
+                end = stop
+            again = 0 < end < stop and (last or stop - end > size)  # a row that was too long has left many others
+            rest = text[end:stop] if again else text[end:stop].copy()
+            if end:
+                too_long, more_bytes = shortened.taken(text, end)
+                block = text[: end + PADDING].copy() if again else text[: end + PADDING]
+                block[end:] = NEWLINE
+                yield Block(block, end, too_long, 0 if again else more_lines, more_bytes)
+            if not again:
+                break
+            text, stop = text[end:], stop - end
         if final:
             return
         if full == room and SIZE <= size < LARGEST and not (text[: size // FEW] == NEWLINE).any():
@@ -132,6 +140,10 @@ class Shortened:
 
         Returns the new end, and the number of lines that are missing there, after which the block must end.
         """
+        # A row that is too long has all bytes between these places, and so no end there.
+        most = self._longest
+        if len(self._row_ends(text[max(stop - most, most - SIZE, 0) : most])) > 1:  # the first may be within a line
+            return stop, 0
         edges = np.append(np.zeros(1, np.int64), self._row_ends(text[:stop]))
         sizes = np.diff(edges, append=stop)
         sizes[:-1] -= 1  # the newline is no part of a row; the last one has not ended
@@ -185,13 +197,9 @@ class Shortened:
         return bad, sum(gap.size for gap in gaps)
 
 
-def further_bad(block: Block, line: int, starts: np.ndarray) -> list[Bad]:
-    """The bad rows that are the lines which begin at ``starts``, as one; ``line`` is the number of the first."""
-    if not len(starts):
-        return []
-    text = block.text[: block.stop]
-    ends = line_ends(text)
-    raw = text[inside(len(text), starts, ends[np.searchsorted(ends, starts, side="right")])].tobytes()
+def further_bad(text: np.ndarray, line: int, starts: np.ndarray, stops: np.ndarray) -> list[Bad]:
+    """The bad rows between some places, each with its newline, as one; ``line`` is the number of the first."""
+    raw = text[inside(len(text), starts, stops)].tobytes()
     return [Bad(line, 0, "there are many bad rows before it", RETURNS.sub(b"\n", raw)[:-1], len(starts))]
 
 

@@ -46,6 +46,8 @@ class Piece(NamedTuple):
 
 def last_sentence_end(text: np.ndarray, stop: int, final: bool, gaps: Sequence[int] = ()) -> int:
     """Where the last whole sentence ends: after an empty line; 0 if there is none."""
+    if final:
+        return stop
     content = text[:stop].tobytes()
     empty = max(content.rfind(gap) + len(gap) if gap in content else 0 for gap in BREAKS)
     return empty or int(blank_line_ends(text[:stop]).max(initial=0))

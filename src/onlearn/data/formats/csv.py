@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from onlearn.data.arrow import booleans, from_numpy, from_strings, in_one_piece, null, numbers, scalar
-from onlearn.data.bad_rows import Bad, DataError, PieceBad
-from onlearn.data.blocks import Block, blocks
+from onlearn.data.bad_rows import TOLD, Bad, DataError, PieceBad
+from onlearn.data.blocks import Block, blocks, further_bad
 from onlearn.data.cut_points import spans
 from onlearn.data.formats import csv_cuts, csv_layout
 from onlearn.data.formats.csv_cuts import Beginning, RowBlocks
@@ -90,7 +91,7 @@ class Csv(Format):
         dialect = self._dialect(lines) if beginning is None else beginning.dialect
         if not dialect.quote and any(chr(QUOTE) in line for line in lines):
             self.notes.append(f"{source.name}: quotes are taken as they stand, for they do not enclose cells")
-        cutter = RowBlocks(dialect, 0 if beginning is None else beginning.width)
+        cutter = RowBlocks(dialect, 0 if beginning is None else beginning.width, self.options.block_size)
         names: list[str] | None = None
         for block in blocks(stream, self.options.block_size, cutter.cut, self.options.max_line):
             first = None
@@ -277,10 +278,13 @@ def read_rows(rows: RowTable, width: int, numeric: list[int]) -> Read:
             read = read_table(clean, width, [], len(rows))
     columns, wrong = read or read_by_row(rows, width)
     if wrong:
-        bad += PieceBad(
-            Bad(int(rows.lines[row]), 0, wrong_width(cells, width), rows.bytes_of(row)) for row, cells in wrong
-        ).all()
-        rows.keep(~wrong.rows(len(rows)))
+        for row, cells in islice(wrong, TOLD):
+            bad.append(Bad(int(rows.lines[row]), 0, wrong_width(cells, width), rows.bytes_of(row)))
+        at, kept = wrong.rows(), np.ones(len(rows), dtype=bool)
+        if len(further := at[TOLD:]):
+            bad += further_bad(rows.text, int(rows.lines[further[0]]), rows.starts[further], rows.stops[further])
+        kept[at] = False
+        rows.keep(kept)
     return Read(columns, bad)
 
 
@@ -300,11 +304,9 @@ class Wrong:
     def __iter__(self) -> Iterator[tuple[int, int]]:
         return zip(self._rows, self._widths)
 
-    def rows(self, count: int) -> np.ndarray:
-        """Which of so many rows are wrong."""
-        found = np.zeros(count, dtype=bool)
-        found[np.frombuffer(self._rows, dtype=np.int64)] = True
-        return found
+    def rows(self) -> np.ndarray:
+        """The rows alone."""
+        return np.frombuffer(self._rows, dtype=np.int64)
 
 
 Columns = tuple[list[Any], Wrong]

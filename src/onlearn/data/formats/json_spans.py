@@ -108,15 +108,14 @@ def parsed_spans(block: Block, starts: np.ndarray, bad: PieceBad) -> list[Span]:
     fit = (deep > 0) & (deep <= DEEPEST)
     if wrong_bytes(block, lines):
         fit &= [*map(is_utf8, raw_lines(block, starts, lines))]
-    text = block.text[: block.stop]
+    text, ends = block.text[: block.stop], np.append(starts[1:], block.stop)
     if not fit.all():
         unfit = lines[~fit]  # none of them is a row: only the reasons are to be found
         by_line(block, starts, unfit[:TOLD], deep[~fit][:TOLD], bad)
-        for one in further_bad(block, int(unfit[TOLD]) if len(unfit) > TOLD else 0, starts[unfit[TOLD:]]):
-            bad.append(one)
+        if len(further := unfit[TOLD:]):
+            bad.extend(further_bad(text, int(further[0]), starts[further], ends[further]))
         text = blanked(text, starts, lines[~fit])
         lines = lines[fit]
-    ends = np.append(starts[1:], block.stop)
     made: list[Span] = []
     parts = [(0, len(lines))]
     while parts:

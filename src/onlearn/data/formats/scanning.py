@@ -16,7 +16,7 @@ from onlearn.compiler import compiled
 from onlearn.compiler.intrinsics import BITS, eight
 from onlearn.data.bad_rows import TOLD, Bad, PieceBad
 from onlearn.data.batch import finish, mix, rows_at
-from onlearn.data.blocks import Block, blocks, further_bad, raw_line
+from onlearn.data.blocks import Block, blocks, further_bad, line_ends, raw_line
 from onlearn.data.cut_points import line_starts_near, spans
 from onlearn.data.formats.numbers import INFINITE, MISSING
 from onlearn.data.parts import Part
@@ -79,7 +79,9 @@ def bad_lines(block: Block, rows: Any, count: int, reasons: tuple[str, ...]) -> 
         reason = reasons[int(rows.bad_reasons[n])]
         found.append(Bad(int(rows.bad_lines[n]), column, reason, raw_line(block.text, start, block.stop)))
     if count > TOLD:
-        found += further_bad(block, int(rows.bad_lines[TOLD]), rows.bad_starts[TOLD:count])
+        starts, ends = rows.bad_starts[TOLD:count], line_ends(block.text[: block.stop])
+        stops = ends[np.searchsorted(ends, starts, side="right")]
+        found += further_bad(block.text, int(rows.bad_lines[TOLD]), starts, stops)
     return found
 
 
