@@ -2,6 +2,7 @@
 
 import pytest
 
+from onlearn.byte_sizes import parse_size
 from onlearn.data import Bad, BadRows, DataError, read
 from onlearn.data.bad_rows import TOLD, PieceBad
 
@@ -94,3 +95,30 @@ def test_a_good_row_far_longer_than_a_block_stays_whole(tmp_path):
     assert labels == [*"b", *"c" * 500, *"bc"]
     assert batches[0].parsed.column("a")[0].as_py() == text
     assert [line for batch in batches for line in batch.lines.tolist()][-3:] == [2502, 2503, 4504]
+
+
+@pytest.mark.parametrize(
+    "text, most, said",
+    [
+        (
+            b"a,b,c,y" + b"z" * 40 + b"\n1,2,3,4\n",
+            30,
+            r"\(line 1: it is longer than 30 bytes: say max_line= to allow more",
+        ),
+        (
+            b't,y\na,1\nb,0\n"' + b"word\n" * 500,
+            1000,
+            r"\(line 4: a quote is opened and not closed within 1000 bytes, whi",
+        ),
+    ],
+)
+def test_first_rows_that_are_too_long_explain_what_is_missing(tmp_path, text, most, said):
+    (tmp_path / "a.csv").write_bytes(text)
+    with pytest.raises(DataError, match=said):
+        list(read(tmp_path / "a.csv", target="y", max_line=most))
+
+
+@pytest.mark.parametrize("size", ["9" * 400, "9" * 400 + "GB", 10**400, 1 << 63, "0", "0.5", 0, True, "-1"])
+def test_sizes_that_no_file_has_are_refused(size):
+    with pytest.raises(ValueError, match="it must be a number of bytes, such as 1000000, 64MB or 1GB, not"):
+        parse_size(size)

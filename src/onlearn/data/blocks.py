@@ -75,8 +75,8 @@ def blocks(
     """Cut a stream into blocks of about ``size`` bytes that end with a row; a longer row makes a longer block.
 
     Only the bytes after the last row are copied. ``cut`` gives the place where a block ends, which may be long before
-    the last row if a text has become long for what then is no row, such as one with an open quote in CSV. What stands between two of
-    the ``row_ends`` is left out if it has more than ``longest`` bytes.
+    the last row if a text has become long for what then is no row, such as one with an open quote in CSV. What stands
+    between two of the ``row_ends`` is left out if it has more than ``longest`` bytes.
     """
     stream.begin_text()
     rest = np.empty(0, dtype=np.uint8)

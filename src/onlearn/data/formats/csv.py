@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from onlearn.byte_sizes import size_text
 from onlearn.data.arrow import booleans, from_numpy, from_strings, in_one_piece, null, numbers, scalar
 from onlearn.data.bad_rows import TOLD, Bad, DataError, PieceBad
 from onlearn.data.blocks import Block, blocks, further_bad
@@ -99,7 +100,10 @@ class Csv(Format):
                 if cutter.width == 1 and self.options.labelled and lines:
                     csv_layout.refuse_delimiter(chr(dialect.delimiter), lines[:200], source.name)
                 rows = cutter.rows(block)
-                names, read = self._begin(rows, source.name, beginning if source.begins_inside else None)
+                try:
+                    names, read = self._begin(rows, source.name, beginning if source.begins_inside else None)
+                except DataError as error:
+                    raise DataError(f"{error}{self._hint(block, rows)}") from error
                 first = rows, read
             yield Piece(block, cutter.lines, dialect, names, first)
 
@@ -168,6 +172,16 @@ class Csv(Format):
             rows.keep(np.arange(len(rows)) > 0)
             read = read._replace(columns=[column.slice(1) for column in columns])
         return names, read
+
+    def _hint(self, block: Block, rows: RowTable) -> str:
+        """What the longest line that is allowed has to do with it if the first rows are not as expected."""
+        if block.too_long:
+            return f" (line {block.too_long[0].line + 1}: {block.too_long[0].reason})"
+        for line, row in rows.bad:
+            if row.wrong == OPEN:
+                size = size_text(self.options.max_line)
+                return f" (line {line + 1}: a quote is opened and not closed within {size}, which max_line= changes)"
+        return ""
 
     def _missing_columns(self, names: list[str]) -> list[str]:
         """The columns of the first file that a file with these columns lacks."""
