@@ -58,8 +58,16 @@ def test_the_cache_keeps_the_number_of_bad_rows(tmp_path):
 
 def test_too_many_bad_rows_are_refused_at_the_first_thousand(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(b'{"a": 1}\n' + b"x\n" * 5000)
-    with pytest.raises(DataError, match=r"^1000 of 1000 rows cannot be read.*line 2, column 1: it is not JSON"):
+    with pytest.raises(DataError, match=r"^999 of 1000 rows cannot be read.*line 2, column 1: it is not JSON"):
         list(read(tmp_path / "a.jsonl", target="a"))
+
+
+def test_a_thousand_bad_rows_among_many_good_ones_of_a_block_are_not_too_many(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"a,y\n" + (b"1,0\n2,1\n" * 60 + b"x\n") * 1100)
+    bad = BadRows()
+    with read(tmp_path / "a.csv", target="y", bad=bad) as reader:
+        assert sum(len(batch) for batch in reader) == 120 * 1100
+    assert (bad.count, bad.rows) == (1100, 121 * 1100)
 
 
 def test_gathered_rows_keep_their_bytes():
