@@ -269,3 +269,10 @@ def test_the_header_is_read_without_the_arrays(tmp_path, monkeypatch):
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(ModelFileError, match="not a whole model file"):
         read_header(path)
+
+
+def test_what_is_wrong_with_a_file_is_told_whole(tmp_path):
+    path = tmp_path / "m.onl"
+    path.write_bytes((1 << 40).to_bytes(8, "little") + b"{}")
+    with pytest.raises(ModelFileError, match=r"is not a whole model file: [^.…]*header too large[^.…]*$"):
+        read_header(path)

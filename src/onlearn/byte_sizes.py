@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 UNITS = {"": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+LIMIT = 1 << 63  # bytes, which no file has
 WRITTEN = re.compile(r"([0-9]+(?:\.[0-9]+)?) *([KMG]?)I?B?", re.IGNORECASE)
 
 
@@ -15,10 +16,10 @@ def parse_size(given: int | str, what: str = "it") -> int:
     (67108864, 1536, 1000)
     """
     found = WRITTEN.fullmatch(str(given).strip())
-    size = 0 if found is None else int(float(found[1]) * UNITS[f"{found[2].upper()}B" if found[2] else ""])
-    if size < 1 or isinstance(given, bool):
+    size = 0 if found is None else float(found[1]) * UNITS[f"{found[2].upper()}B" if found[2] else ""]
+    if not 1 <= size < LIMIT or isinstance(given, bool):
         raise ValueError(f"{what} must be a number of bytes, such as 1000000, 64MB or 1GB, not {given!r}")
-    return size
+    return int(size)
 
 
 def size_text(size: int) -> str:

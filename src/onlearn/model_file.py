@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.compact_arrays import BITS_OF, COMPACT, bits_name, compact, expand
+from onlearn.inert_text import inert
 from onlearn.model_schema import (
     PLAIN,
     TEXT,
@@ -43,6 +44,7 @@ from onlearn.model_schema import (
 from onlearn.whole_file import whole_file
 
 FORMAT = 2
+SHOWN = 200  # characters of an error of the library that reads model files
 
 # The values of a learner's parameters; a dict is stored as pairs, for its keys need not be texts.
 VALUE: Kind = AnyOf(PLAIN, ListOf(TEXT, "texts"), Record(pairs=ListOf(TupleOf(PLAIN, PLAIN), "pairs")))
@@ -270,7 +272,7 @@ def _read(path: str | os.PathLike[str], arrays: bool) -> tuple[dict[str, Any], A
             start = file.read(9)
         if start[8:] not in (b"{", b""):  # after its length comes the header of a safetensors file, an object
             raise ModelFileError(f"{target} is not a model file") from None
-        raise ModelFileError(f"{target} is not a whole model file: {reprlib.repr(str(error))[1:-1]}") from None
+        raise ModelFileError(f"{target} is not a whole model file: {inert(error, SHOWN)}") from None
     if not isinstance(header, dict) or type(header.get("format")) is not int:
         raise ModelFileError(f"{target} has no format version in its header")
     if header["format"] > FORMAT:

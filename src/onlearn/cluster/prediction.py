@@ -186,7 +186,7 @@ class Shards:
             self._count(n, part.lines)
         more = before - (sent or 0)
         self.bad.seen(part.rows - part.bad_count)
-        self.bad.untold(part.bad_count - len(part.bad))
+        self.bad.untold(part.bad_count - sum(bad.rows for bad in part.bad))
         for bad in part.bad:
             self.bad.add(name, bad._replace(line=bad.line + more))
         self.rows += part.rows

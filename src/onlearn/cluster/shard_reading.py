@@ -43,8 +43,8 @@ class ShardBadRows(data.BadRows):
 
     def add(self, file: str, bad: Bad) -> None:
         """Record a bad row."""
-        self.count += 1
-        self.rows += 1
+        self.count += bad.rows
+        self.rows += bad.rows
         if len(self.told) < self.most:
             piece, line = divmod(bad.line, APART)
             self.told.append((piece - 1 if piece else None, bad._replace(line=line)))

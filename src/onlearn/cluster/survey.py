@@ -51,7 +51,7 @@ def take_rows(reading: Reading, shards: Sequence[Shard], surveys: Sequence[Surve
     for shard, one in zip(shards, surveys):
         for bad in (bad for there, bad in one.bad if there is None):
             reading.bad.add(shard.name, bad)
-        reading.bad.untold(one.bad_count - len(one.bad))
+        reading.bad.untold(one.bad_count - sum(bad.rows for _, bad in one.bad))
     reading.bad.check()
     reading.bad.close()
     if not reading.rows:

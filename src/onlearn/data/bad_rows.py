@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, NamedTuple
 
 from onlearn.inert_text import escaped
 
 SHOWN = 5
+TOLD = 1000  # bad rows of a piece of a file that are told one by one
 EARLY_CHECK = 1000  # rows after which too many bad rows raise before the end of the data
 
 
@@ -17,12 +19,55 @@ class DataError(ValueError):
 
 
 class Bad(NamedTuple):
-    """One bad row: its line and column (both from 1; column 0 is the whole row), the reason, and its bytes."""
+    """One bad row: its line and column (both from 1; column 0 is the whole row), the reason, and its bytes.
+
+    It may stand for the further bad ``rows`` of a piece of a file, too: with the place of the first of them, and the
+    bytes of all, a newline between each two.
+    """
 
     line: int
     column: int
     reason: str
     raw: bytes = b""
+    rows: int = 1
+
+
+class PieceBad:
+    """Gathers the bad rows of a piece of a file: those after the first ``TOLD`` become one ``Bad``.
+
+    So a piece needs little more memory than its bytes, even if all of its rows are bad.
+
+    >>> found = PieceBad(Bad(line, 0, "it is too short", b"x") for line in range(3000))
+    >>> len(found.all()), found.all()[-1].line, found.all()[-1].rows
+    (1001, 1000, 2000)
+    """
+
+    def __init__(self, bad: Iterable[Bad] = ()) -> None:
+        self._first: list[Bad] = []
+        self._next: Bad | None = None  # the first of the further ones
+        self._rows = 0
+        self._raw = bytearray()
+        self.extend(bad)
+
+    def append(self, bad: Bad) -> None:
+        """Add a bad row; rows are added in the order of their lines."""
+        if len(self._first) < TOLD:
+            self._first.append(bad)
+            return
+        self._next = self._next or bad
+        self._rows += bad.rows
+        self._raw += bad.raw.rstrip(b"\r\n") + b"\n"
+
+    def extend(self, bad: Iterable[Bad]) -> None:
+        """Add bad rows."""
+        for one in bad:
+            self.append(one)
+
+    def all(self) -> list[Bad]:
+        """All bad rows."""
+        if self._next is None:
+            return list(self._first)
+        return [*self._first, self._next._replace(raw=bytes(self._raw[:-1]), rows=self._rows)]
 
 
 class BadRows:
@@ -61,8 +106,8 @@ class BadRows:
 
     def add(self, file: str, bad: Bad) -> None:
         """Record a bad row."""
-        self.count += 1
-        self.rows += 1
+        self.count += bad.rows
+        self.rows += bad.rows
         if len(self.examples) < self.shown:
             self.examples.append((file, bad))
         if self.path is not None:

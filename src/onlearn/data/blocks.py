@@ -7,6 +7,7 @@ stay right, and memory constant, however long the line is. Its place and beginni
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ LARGEST = 16 << 20  # of a block that would have only few rows otherwise: column
 FEW = 32  # rows
 PADDING = 64  # newlines after the content of a block, which parsers may read without a check
 KEPT = 1 << 10  # bytes of a row that is too long
+RETURNS = re.compile(rb"\r+\n")
 BLANK = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
 
 
@@ -72,8 +74,9 @@ def blocks(
 ) -> Iterator[Block]:
     """Cut a stream into blocks of about ``size`` bytes that end with a row; a longer row makes a longer block.
 
-    Only the bytes after the last row are copied. ``cut`` gives the place where a block ends. What stands between two of
-    the ``row_ends`` is left out if it has more than ``longest`` bytes.
+    Only the bytes after the last row are copied. ``cut`` gives the place where a block ends, which may be long before
+    the last row if a text has become long for what then is no row, such as one with an open quote in CSV. What stands
+    between two of the ``row_ends`` is left out if it has more than ``longest`` bytes.
     """
     stream.begin_text()
     rest = np.empty(0, dtype=np.uint8)
@@ -90,14 +93,21 @@ def blocks(
         if final and stop and text[stop - 1] != NEWLINE:
             text[stop] = NEWLINE  # in the padding
             stop += 1
-        end = cut(text, stop, final or more_lines > 0, shortened.places)
-        if final or more_lines:
-            end = stop
-        rest = text[end:stop].copy()
-        if end:
-            too_long, more_bytes = shortened.taken(text, end)
-            text[end : end + PADDING] = NEWLINE
-            yield Block(text[: end + PADDING], end, too_long, more_lines, more_bytes)
+        last = final or more_lines > 0  # the text ends with a row
+        while True:
+            end = cut(text, stop, last, shortened.places)
+            if last and not end:
+                end = stop
+            again = 0 < end < stop and (last or stop - end > size)  # a row that was too long has left many others
+            rest = text[end:stop] if again else text[end:stop].copy()
+            if end:
+                too_long, more_bytes = shortened.taken(text, end)
+                block = text[: end + PADDING].copy() if again else text[: end + PADDING]
+                block[end:] = NEWLINE
+                yield Block(block, end, too_long, 0 if again else more_lines, more_bytes)
+            if not again:
+                break
+            text, stop = text[end:], stop - end
         if final:
             return
         if full == room and SIZE <= size < LARGEST and not (text[: size // FEW] == NEWLINE).any():
@@ -130,6 +140,10 @@ class Shortened:
 
         Returns the new end, and the number of lines that are missing there, after which the block must end.
         """
+        # A row that is too long has all bytes between these places, and so no end there.
+        most = self._longest
+        if len(self._row_ends(text[max(stop - most, most - SIZE, 0) : most])) > 1:  # the first may be within a line
+            return stop, 0
         edges = np.append(np.zeros(1, np.int64), self._row_ends(text[:stop]))
         sizes = np.diff(edges, append=stop)
         sizes[:-1] -= 1  # the newline is no part of a row; the last one has not ended
@@ -181,6 +195,20 @@ class Shortened:
             at = gap.place
             bad.append(Bad(line, 0, self._reason, gap.start))
         return bad, sum(gap.size for gap in gaps)
+
+
+def further_bad(text: np.ndarray, line: int, starts: np.ndarray, stops: np.ndarray) -> list[Bad]:
+    """The bad rows between some places, each with its newline, as one; ``line`` is the number of the first."""
+    raw = text[inside(len(text), starts, stops)].tobytes()
+    return [Bad(line, 0, "there are many bad rows before it", RETURNS.sub(b"\n", raw)[:-1], len(starts))]
+
+
+def inside(size: int, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
+    """Which bytes of a text are in one of some stretches, that do not overlap."""
+    edges = np.zeros(size + 1, dtype=np.int8)
+    edges[starts] = 1
+    edges[stops] -= 1  # where one ends, the next may begin
+    return np.cumsum(edges[:-1], dtype=np.int8).view(bool)
 
 
 def raw_line(text: Any, start: int, stop: int) -> bytes:

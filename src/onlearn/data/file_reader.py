@@ -172,11 +172,11 @@ class Reader:
                     self.bytes_read = max(self.bytes_read, position)
                     lines_before = self.lines_read[number] + (source.part.lines_before if source.part else 0)
                     self.lines_read[number] += parsed.line_count
+                    count = rows_in(parsed.rows)
+                    row_count += count
+                    self.bad.seen(count)  # first, for it is their share that can make bad rows too many
                     for bad in parsed.bad:
                         self.bad.add(source.name, bad._replace(line=bad.line + lines_before + 1))
-                    count = rows_in(parsed.rows)
-                    self.bad.seen(count)
-                    row_count += count
                     if count:
                         yield self._batch(source, parsed, lines_before)
             self.bad.check()

@@ -33,7 +33,7 @@ from onlearn.engine.csr import CSR
 from onlearn.threads import ahead
 from onlearn.whole_file import FileBeside, remove_leftovers
 
-MAGIC = b"onlearn rows 3\n\n"
+MAGIC = b"onlearn rows 4\n\n"
 PADDING = 64  # bytes after the content, which compiled loops may read
 TAIL = 8 + 4 + len(MAGIC)  # where the index starts, its checksum, and the magic word
 FACTS = b"facts"
@@ -280,7 +280,7 @@ def pack(parsed: Parsed) -> tuple[dict[str, Any], Arrays] | None:
     """A parsed piece as facts for JSON and plain arrays; None for rows that cannot be stored."""
     rows = parsed.rows
     arrays: Arrays = {name: array for name in PLAIN if (array := getattr(parsed, name)) is not None}
-    bad = [[one.line, one.column, one.reason, one.raw.decode("latin-1")] for one in parsed.bad]
+    bad = [[one.line, one.column, one.reason, one.raw.decode("latin-1"), one.rows] for one in parsed.bad]
     facts: dict[str, Any] = {"line_count": parsed.line_count, "names": parsed.names, "bad": bad}
     if parsed.ids is not None:
         facts["ids"] = parsed.ids.tolist()
@@ -302,9 +302,9 @@ def pack(parsed: Parsed) -> tuple[dict[str, Any], Arrays] | None:
 def unpack(facts: dict[str, Any], arrays: Arrays) -> Parsed:
     """The parsed piece that was packed; raises ``DamagedError`` if it is not valid."""
     names, line_count = facts["names"], facts["line_count"]
-    bad = [Bad(line, column, reason, raw.encode("latin-1")) for line, column, reason, raw in facts["bad"]]
-    places = [line_count, *(number for one in bad for number in (one.line, one.column))]
-    require(all(isinstance(number, int) and 0 <= number < FARTHEST for number in places))
+    bad = [Bad(line, column, reason, raw.encode("latin-1"), rows) for line, column, reason, raw, rows in facts["bad"]]
+    numbers = [line_count, *(number for one in bad for number in (one.line, one.column, one.rows))]
+    require(all(isinstance(number, int) and 0 <= number < FARTHEST for number in numbers))
     require(all(isinstance(name, str) for name in names))
     require(all(isinstance(one.reason, str) for one in bad))
     plain: dict[str, Any] = {name: typed_array(arrays, name, kind) for name, kind in PLAIN.items() if name in arrays}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.data.arrow import codes, in_one_piece, is_missing, numbers
-from onlearn.data.bad_rows import Bad, DataError
+from onlearn.data.bad_rows import Bad, DataError, PieceBad
 from onlearn.data.formats.scanning import keep_rows
 from onlearn.data.label_sets import joined
 from onlearn.data.names import is_number, number_names
@@ -231,8 +231,9 @@ def take_roles(parsed: Parsed, roles: Roles, raw: Callable[[int], bytes], may_be
             if column.null_count:
                 spoil(spoiled, is_missing(in_one_piece(column)), f"{name!r} is missing")
     if spoiled:
-        for row, reason in sorted(spoiled.items()):
-            parsed.bad.append(Bad(int(parsed.lines[row]), 0, reason, raw(row)))
+        parsed.bad += PieceBad(
+            Bad(int(parsed.lines[row]), 0, reason, raw(row)) for row, reason in sorted(spoiled.items())
+        ).all()
         parsed.bad.sort(key=lambda bad: bad.line)
         keep_rows(parsed, np.setdiff1d(np.arange(len(parsed.lines)), list(spoiled)))
     return parsed

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from onlearn.data.bad_rows import Bad, DataError
+from onlearn.data.bad_rows import Bad, DataError, PieceBad
 from onlearn.data.batch import Aside, Sentences
 from onlearn.data.blocks import Block, blank_line_ends, blocks
 from onlearn.data.cut_points import Nearby, line_start, places, spans
@@ -46,6 +46,8 @@ class Piece(NamedTuple):
 
 def last_sentence_end(text: np.ndarray, stop: int, final: bool, gaps: Sequence[int] = ()) -> int:
     """Where the last whole sentence ends: after an empty line; 0 if there is none."""
+    if final:
+        return stop
     content = text[:stop].tobytes()
     empty = max(content.rfind(gap) + len(gap) if gap in content else 0 for gap in BREAKS)
     return empty or int(blank_line_ends(text[:stop]).max(initial=0))
@@ -165,7 +167,7 @@ class Conll(Format):
             content = [raw.rstrip(b"\r") for raw in content]
         cells: list[bytes] = []  # of all tokens, one after another
         asides: list[Aside] = []
-        offsets, lines, bad = [0], [], []
+        offsets, lines, bad = [0], [], PieceBad()
         first_line, error = -1, None
         for line, raw in enumerate(content):  # the last one is empty, and ends the last sentence
             if not raw or raw.isspace():
@@ -195,7 +197,7 @@ class Conll(Format):
         words = b"\n".join(cells).decode().split("\n") if cells else []
         columns = {name: np.array(words[n::width], dtype=object) for n, name in enumerate(names)}
         rows = Sentences(columns, np.array(offsets, dtype=np.int64), asides)
-        parsed = Parsed(rows, np.array(lines, dtype=np.int64), len(content) - 1, bad=bad)
+        parsed = Parsed(rows, np.array(lines, dtype=np.int64), len(content) - 1, bad=bad.all())
         if self.target is not None:
             label = words[at::width]
             parsed.names = list(dict.fromkeys(label))

@@ -8,14 +8,17 @@ PyArrow still refuses is read row by row.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from onlearn.byte_sizes import size_text
 from onlearn.data.arrow import booleans, from_numpy, from_strings, in_one_piece, null, numbers, scalar
-from onlearn.data.bad_rows import Bad, DataError
-from onlearn.data.blocks import Block, blocks
+from onlearn.data.bad_rows import TOLD, Bad, DataError, PieceBad
+from onlearn.data.blocks import Block, blocks, further_bad
 from onlearn.data.cut_points import spans
 from onlearn.data.formats import csv_cuts, csv_layout
 from onlearn.data.formats.csv_cuts import Beginning, RowBlocks
@@ -89,7 +92,7 @@ class Csv(Format):
         dialect = self._dialect(lines) if beginning is None else beginning.dialect
         if not dialect.quote and any(chr(QUOTE) in line for line in lines):
             self.notes.append(f"{source.name}: quotes are taken as they stand, for they do not enclose cells")
-        cutter = RowBlocks(dialect, 0 if beginning is None else beginning.width)
+        cutter = RowBlocks(dialect, 0 if beginning is None else beginning.width, self.options.block_size)
         names: list[str] | None = None
         for block in blocks(stream, self.options.block_size, cutter.cut, self.options.max_line):
             first = None
@@ -97,7 +100,10 @@ class Csv(Format):
                 if cutter.width == 1 and self.options.labelled and lines:
                     csv_layout.refuse_delimiter(chr(dialect.delimiter), lines[:200], source.name)
                 rows = cutter.rows(block)
-                names, read = self._begin(rows, source.name, beginning if source.begins_inside else None)
+                try:
+                    names, read = self._begin(rows, source.name, beginning if source.begins_inside else None)
+                except DataError as error:
+                    raise DataError(f"{error}{self._hint(block, rows)}") from error
                 first = rows, read
             yield Piece(block, cutter.lines, dialect, names, first)
 
@@ -167,6 +173,16 @@ class Csv(Format):
             read = read._replace(columns=[column.slice(1) for column in columns])
         return names, read
 
+    def _hint(self, block: Block, rows: RowTable) -> str:
+        """What the longest line that is allowed has to do with it if the first rows are not as expected."""
+        if block.too_long:
+            return f" (line {block.too_long[0].line + 1}: {block.too_long[0].reason})"
+        for line, row in rows.bad:
+            if row.wrong == OPEN:
+                size = size_text(self.options.max_line)
+                return f" (line {line + 1}: a quote is opened and not closed within {size}, which max_line= changes)"
+        return ""
+
     def _missing_columns(self, names: list[str]) -> list[str]:
         """The columns of the first file that a file with these columns lacks."""
         assert self.layout is not None
@@ -198,7 +214,8 @@ class Csv(Format):
             if place[name] in numeric and not pa.types.is_floating(column.type):
                 column, wrong = to_numbers(column)
             if wrong is not None:
-                bad += [not_a_number(rows, row, name, place[name]) for row in np.flatnonzero(wrong & kept).tolist()]
+                found = np.flatnonzero(wrong & kept).tolist()
+                bad += PieceBad(not_a_number(rows, row, name, place[name]) for row in found).all()
                 kept &= ~wrong
             columns[name] = column
         if written is not None:
@@ -264,7 +281,7 @@ def read_rows(rows: RowTable, width: int, numeric: list[int]) -> Read:
 
     The ``numeric`` columns are numbers if all of their cells are numbers, else strings.
     """
-    bad = [bad_row(rows, line, row, width) for line, row in rows.bad]
+    bad = PieceBad(bad_row(rows, line, row, width) for line, row in rows.bad).all()
     drop_rows_without_text(rows, bad, width)
     clean = rows.clean() if len(rows) else None
     read = None
@@ -275,15 +292,38 @@ def read_rows(rows: RowTable, width: int, numeric: list[int]) -> Read:
             read = read_table(clean, width, [], len(rows))
     columns, wrong = read or read_by_row(rows, width)
     if wrong:
-        kept = np.ones(len(rows), dtype=bool)
-        for row, cells in wrong:
-            kept[row] = False
+        for row, cells in islice(wrong, TOLD):
             bad.append(Bad(int(rows.lines[row]), 0, wrong_width(cells, width), rows.bytes_of(row)))
+        at, kept = wrong.rows(), np.ones(len(rows), dtype=bool)
+        if len(further := at[TOLD:]):
+            bad += further_bad(rows.text, int(rows.lines[further[0]]), rows.starts[further], rows.stops[further])
+        kept[at] = False
         rows.keep(kept)
     return Read(columns, bad)
 
 
-Columns = tuple[list[Any], list[tuple[int, int]]]  # the columns; rows of a wrong width, with their number of cells
+class Wrong:
+    """The rows of a wrong width, with their numbers of cells."""
+
+    def __init__(self) -> None:
+        self._rows, self._widths = array("q"), array("q")  # there may be millions
+
+    def append(self, row: int, width: int) -> None:
+        self._rows.append(row)
+        self._widths.append(width)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return zip(self._rows, self._widths)
+
+    def rows(self) -> np.ndarray:
+        """The rows alone."""
+        return np.frombuffer(self._rows, dtype=np.int64)
+
+
+Columns = tuple[list[Any], Wrong]
 
 
 def read_table(clean: CleanText, width: int, numeric: list[int], count: int) -> Columns | None:
@@ -291,10 +331,10 @@ def read_table(clean: CleanText, width: int, numeric: list[int], count: int) -> 
     import pyarrow as pa
     from pyarrow import csv
 
-    wrong: list[tuple[int, int]] = []
+    wrong = Wrong()
 
     def skip(row: Any) -> str:
-        wrong.append((row.number - 1, row.actual_columns))
+        wrong.append(row.number - 1, row.actual_columns)
         return "skip"
 
     names = [str(n) for n in range(width)]
@@ -333,12 +373,12 @@ def arrow_block_size(clean: CleanText, width: int, numeric: list[int]) -> int:
 
 def read_by_row(rows: RowTable, width: int) -> Columns:
     """Read rows one by one in Python, cells as strings; for rows that PyArrow refuses."""
-    wrong: list[tuple[int, int]] = []
+    wrong = Wrong()
     cells: list[list[str | None]] = [[] for _ in range(width)]
     for n in range(len(rows)):
         row = rows.scan(n)
         if row.wrong:
-            wrong.append((n, row.width))
+            wrong.append(n, row.width)
             continue
         for column, value in zip(cells, rows.scanner.values(rows.raw, row)):
             text = value.decode()
@@ -445,16 +485,17 @@ def drop_rows_without_text(rows: RowTable, bad: list[Bad], width: int) -> None:
     """Remove the rows that are not UTF-8 or have NUL bytes, and add them to the bad ones."""
     if is_text(rows.text):
         return
-    kept = np.ones(len(rows), dtype=bool)
+    kept, found = np.ones(len(rows), dtype=bool), PieceBad()
     for n in range(len(rows)):
         raw = rows.bytes_of(n)
         if place := first_not_text(raw):
             kept[n] = False
             line, row = int(rows.lines[n]), rows.scan(n)
             if row.wrong:
-                bad.append(bad_row(rows, line, row, width))
+                found.append(bad_row(rows, line, row, width))
             else:
-                bad.append(Bad(line, place, not_text_at(raw, place, "row"), raw))
+                found.append(Bad(line, place, not_text_at(raw, place, "row"), raw))
+    bad += found.all()
     rows.keep(kept)
 
 

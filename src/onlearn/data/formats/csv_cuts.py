@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onlearn.data.blocks import Block, blocks
+from onlearn.data.blocks import SIZE, Block, blocks
 from onlearn.data.cut_points import LARGEST, WINDOW, Bytes, Nearby, line_start, places, windows
 from onlearn.data.formats.csv_layout import most_common_width
 from onlearn.data.formats.csv_rows import Dialect, Lines, RowScanner, RowTable, find_lines, first_widths
@@ -31,6 +31,7 @@ from onlearn.data.sources import NEW_LINE, Source, Stream
 
 NEAR = 1 << 20  # bytes after a place in which a quote is looked for first
 TRIES = 100  # lines from a place on that are looked at before rows are read
+FAR = 8  # times the usual size
 READ = 1 << 20  # bytes of a block of rows that are read to find their ends
 
 
@@ -45,18 +46,23 @@ class Beginning(NamedTuple):
 
 
 class RowBlocks:
-    """Ends blocks of text with whole rows, for ``blocks``. With width 0, the first rows decide about it."""
+    """Ends blocks of text with whole rows, for ``blocks``. With width 0, the first rows decide about it.
 
-    def __init__(self, dialect: Dialect, width: int = 0) -> None:
+    If an open quote has made a text far longer than ``usual``, a block has the rows of so many bytes only.
+    """
+
+    def __init__(self, dialect: Dialect, width: int = 0, usual: int = SIZE) -> None:
         self.dialect: Dialect = dialect
         self.width: int = width
+        self.usual: int = usual
         self.lines: Lines  # of the last block
 
     def cut(self, text: np.ndarray, stop: int, final: bool, gaps: Sequence[int] = ()) -> int:
         """The end of the last whole row."""
         if not self.after_width(text, stop, final):
             return 0
-        self.lines, end = find_lines(text, stop, final, self.dialect, self.width, gaps)
+        most = self.usual if stop > FAR * self.usual else stop
+        self.lines, end = find_lines(text, stop, final, self.dialect, self.width, gaps, most)
         return end
 
     def after_width(self, text: np.ndarray, stop: int, final: bool, gaps: Sequence[int] = ()) -> int:

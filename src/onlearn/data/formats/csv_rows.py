@@ -30,6 +30,7 @@ BLANKS = b" \r\n\t"
 FINE, WIDTH, OPEN, AFTER, GAP = range(5)
 ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
 STEP = 1 << 12  # bytes between two tests whether to stop
+PLAIN = 1 << 16  # bytes of a row that is matched by a pattern, which would go through the whole text for an open quote
 SAMPLE_ROWS = 100  # rows that decide how many cells a row has
 
 
@@ -97,7 +98,8 @@ class RowScanner:
 
         This is what ``row`` finds, but faster, and without the list of cells.
         """
-        found = None if self._plain is None else self._plain.match(text, start, min(stop, start + self.longest))
+        most = min(self.longest, PLAIN)
+        found = None if self._plain is None else self._plain.match(text, start, min(stop, start + most))
         if found is None:
             return None
         end = found.end()
@@ -175,11 +177,16 @@ class Lines(NamedTuple):
 
 
 def find_lines(
-    text: np.ndarray, stop: int, final: bool, dialect: Dialect, width: int, gaps: Sequence[int] = ()
+    text: np.ndarray, stop: int, final: bool, dialect: Dialect, width: int, gaps: Sequence[int], most: int
 ) -> tuple[Lines, int]:
-    """Find the lines of ``text[:stop]``, and the end of its last complete row. ``gaps``: lines that were left out."""
-    ends = np.flatnonzero(text[:stop] == NEWLINE)
+    """Find the lines of ``text[:stop]``, and the end of its last complete row. ``gaps``: lines that were left out.
+
+    If there are rows in the first ``most`` bytes, only these; else the first row.
+    """
+    ends = np.flatnonzero(text[:most] == NEWLINE)
     if not len(ends):
+        if most < stop:
+            return find_lines(text, stop, final, dialect, width, gaps, stop)
         return Lines(ends, [], ends), 0
     end = int(ends[-1]) + 1
     quotes = np.flatnonzero(text[:end] == dialect.quote) if dialect.quote else ends[:0]
@@ -193,6 +200,8 @@ def find_lines(
                 continue
             row = scanner.plain_row(raw, start, stop) or scanner.row(raw, start, stop, final)
             if row is None or row.stop > end:
+                if row is not None and not start and most < row.stop:
+                    return find_lines(text, stop, final, dialect, width, gaps, row.stop)
                 end = start
                 break
             if not row.wrong and row.several_lines and any(row.start < gap < row.stop for gap in gaps):

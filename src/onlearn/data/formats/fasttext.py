@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from onlearn.data.arrow import codes, from_strings
-from onlearn.data.bad_rows import Bad
+from onlearn.data.bad_rows import Bad, PieceBad
 from onlearn.data.blocks import Block
 from onlearn.data.formats.scanning import (
     Lines,
@@ -45,7 +45,7 @@ class FastText(Lines):
 
         starts = line_starts(block)
         content = block.text[: block.stop].tobytes()
-        lines, labels, texts, bad = [], [], [], []
+        lines, labels, texts, bad = [], [], [], PieceBad()
         is_text, named = not first_not_text(content), cache(name_of)  # the labels of most rows are known
         for line, raw in enumerate(content.split(b"\n")[:-1]):
             words = raw.strip(BLANKS)
@@ -77,7 +77,7 @@ class FastText(Lines):
             labels.append(name)
             texts.append(text.decode())
         rows = pa.table({"text": from_strings(texts)})
-        parsed = Parsed(rows, np.array(lines, dtype=np.int64), len(starts), bad=bad)
+        parsed = Parsed(rows, np.array(lines, dtype=np.int64), len(starts), bad=bad.all())
         column = from_strings(labels)
         if self.options.regress:
             parsed.numbers, wrong = as_numbers(column)

@@ -17,8 +17,8 @@ import numpy as np
 from onlearn.compiler import compiled
 from onlearn.compiler.intrinsics import BITS, eight, equal, trailing_zeros
 from onlearn.data.arrow import in_one_piece
-from onlearn.data.bad_rows import Bad
-from onlearn.data.blocks import Block
+from onlearn.data.bad_rows import TOLD, Bad, PieceBad
+from onlearn.data.blocks import BLANK, Block, further_bad, inside
 from onlearn.data.formats.scanning import wrong_bytes
 from onlearn.data.table_roles import flat, spread
 
@@ -100,7 +100,7 @@ class Span(NamedTuple):
         return [*self.columns] if self.rows is None else [*dict.fromkeys(name for row in self.rows for name in row)]
 
 
-def parsed_spans(block: Block, starts: np.ndarray, bad: list[Bad]) -> list[Span]:
+def parsed_spans(block: Block, starts: np.ndarray, bad: PieceBad) -> list[Span]:
     """Parse the lines of a block; those that cannot be read go to ``bad``."""
     lines = lines_with_text(block, starts)
     deep = np.empty(len(lines), dtype=np.int64)
@@ -108,12 +108,14 @@ def parsed_spans(block: Block, starts: np.ndarray, bad: list[Bad]) -> list[Span]
     fit = (deep > 0) & (deep <= DEEPEST)
     if wrong_bytes(block, lines):
         fit &= [*map(is_utf8, raw_lines(block, starts, lines))]
-    text = block.text[: block.stop]
+    text, ends = block.text[: block.stop], np.append(starts[1:], block.stop)
     if not fit.all():
-        by_line(block, starts, lines[~fit], deep[~fit], bad)
+        unfit = lines[~fit]  # none of them is a row: only the reasons are to be found
+        by_line(block, starts, unfit[:TOLD], deep[~fit][:TOLD], bad)
+        if len(further := unfit[TOLD:]):
+            bad.extend(further_bad(text, int(further[0]), starts[further], ends[further]))
         text = blanked(text, starts, lines[~fit])
         lines = lines[fit]
-    ends = np.append(starts[1:], block.stop)
     made: list[Span] = []
     parts = [(0, len(lines))]
     while parts:
@@ -134,7 +136,7 @@ def parsed_spans(block: Block, starts: np.ndarray, bad: list[Bad]) -> list[Span]
 def lines_with_text(block: Block, starts: np.ndarray) -> np.ndarray:
     """The numbers of lines that are not blank."""
     ends = np.append(starts[1:], block.stop)
-    short = np.flatnonzero(ends - starts < 100)
+    short = np.flatnonzero((ends - starts < 100) & BLANK[block.text[starts]])
     blank = [line for line in short.tolist() if not block.text[starts[line] : ends[line]].tobytes().strip(b" \t\r\n")]
     return np.delete(np.arange(len(starts)), blank)
 
@@ -156,8 +158,7 @@ def is_utf8(line: bytes) -> bool:
 def blanked(text: np.ndarray, starts: np.ndarray, lines: np.ndarray) -> np.ndarray:
     """A copy of a text in which some lines are blank."""
     text, ends = text.copy(), np.append(starts[1:], len(text))
-    for line in lines.tolist():
-        text[starts[line] : ends[line] - 1] = ord(" ")
+    text[inside(len(text), starts[lines], ends[lines] - 1)] = ord(" ")
     return text
 
 
@@ -232,7 +233,7 @@ def without_times(kind: Any) -> Any:
     return pa.string() if pa.types.is_temporal(kind) else kind
 
 
-def by_line(block: Block, starts: np.ndarray, lines: np.ndarray, deep: np.ndarray, bad: list[Bad]) -> Span:
+def by_line(block: Block, starts: np.ndarray, lines: np.ndarray, deep: np.ndarray, bad: PieceBad) -> Span:
     """Parse line by line."""
     rows, kept = [], []
     for line, depth, raw in zip(lines.tolist(), deep.tolist(), raw_lines(block, starts, lines)):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.data.bad_rows import Bad
+from onlearn.data.bad_rows import Bad, PieceBad
 from onlearn.data.blocks import Block, blocks, raw_line
 from onlearn.data.cut_points import line_starts_near, spans
 from onlearn.data.formats.json_spans import Span, parsed_spans, raw_lines
@@ -58,11 +58,11 @@ class JsonLines(Format):
             import pyarrow.compute  # noqa: F401  (``settle`` needs it: imported while the first pieces are parsed)
 
     def parse(self, piece: Piece) -> Parsed:
-        block, bad = piece.block, list[Bad]()
+        block, bad = piece.block, PieceBad()
         starts = line_starts(block)
         found = parsed_spans(block, starts, bad)
         lines = np.concatenate([np.zeros(0, np.int64), *(span.lines for span in found)])
-        parsed = Parsed(no_columns(len(lines)), lines, len(starts), bad=sorted(bad, key=lambda one: one.line))
+        parsed = Parsed(no_columns(len(lines)), lines, len(starts), bad=sorted(bad.all(), key=lambda one: one.line))
         parsed.table = piece, starts, found
         return parsed
 
@@ -108,8 +108,10 @@ class JsonLines(Format):
             columns[name], wrong = found.column(name, kind := self._kind(name, found))
             if not wrong.any():
                 continue
-            for row in np.flatnonzero(wrong & kept).tolist():
-                parsed.bad.append(Bad(int(parsed.lines[row]), 0, why_not(name, kind, line := raw(row)), line))
+            parsed.bad += PieceBad(
+                Bad(int(parsed.lines[row]), 0, why_not(name, kind, line := raw(row)), line)
+                for row in np.flatnonzero(wrong & kept).tolist()
+            ).all()
             kept &= ~wrong
         if self.options.id_kept and self.roles.id in columns:
             columns[KEPT_ID], _ = found.column(self.roles.id, pa.string())

@@ -14,9 +14,9 @@ import numpy as np
 
 from onlearn.compiler import compiled
 from onlearn.compiler.intrinsics import BITS, eight
-from onlearn.data.bad_rows import Bad
+from onlearn.data.bad_rows import TOLD, Bad, PieceBad
 from onlearn.data.batch import finish, mix, rows_at
-from onlearn.data.blocks import Block, blocks, raw_line
+from onlearn.data.blocks import Block, blocks, further_bad, line_ends, raw_line
 from onlearn.data.cut_points import line_starts_near, spans
 from onlearn.data.formats.numbers import INFINITE, MISSING
 from onlearn.data.parts import Part
@@ -73,11 +73,15 @@ class Room:
 def bad_lines(block: Block, rows: Any, count: int, reasons: tuple[str, ...]) -> list[Bad]:
     """The bad rows that a compiled loop has recorded."""
     found = []
-    for n in range(count):
+    for n in range(min(count, TOLD)):
         start = int(rows.bad_starts[n])
         column = int(rows.bad_places[n]) - start + 1
         reason = reasons[int(rows.bad_reasons[n])]
         found.append(Bad(int(rows.bad_lines[n]), column, reason, raw_line(block.text, start, block.stop)))
+    if count > TOLD:
+        starts, ends = rows.bad_starts[TOLD:count], line_ends(block.text[: block.stop])
+        stops = ends[np.searchsorted(ends, starts, side="right")]
+        found += further_bad(block.text, int(rows.bad_lines[TOLD]), starts, stops)
     return found
 
 
@@ -108,9 +112,10 @@ def drop_rows(parsed: Parsed, block: Block, spoiled: dict[int, str]) -> None:
     if not spoiled:
         return
     starts = line_starts(block)
-    for row, reason in sorted(spoiled.items()):
-        line = int(parsed.lines[row])
-        parsed.bad.append(Bad(line, 0, reason, raw_line(block.text, int(starts[line]), block.stop)))
+    lines = ((int(parsed.lines[row]), reason) for row, reason in sorted(spoiled.items()))
+    parsed.bad += PieceBad(
+        Bad(line, 0, reason, raw_line(block.text, int(starts[line]), block.stop)) for line, reason in lines
+    ).all()
     parsed.bad.sort(key=lambda bad: bad.line)
     keep_rows(parsed, np.setdiff1d(np.arange(len(parsed.lines)), list(spoiled)))
 

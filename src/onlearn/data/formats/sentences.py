@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from onlearn.data.bad_rows import Bad
+from onlearn.data.bad_rows import Bad, PieceBad
 from onlearn.data.batch import Sentences
 from onlearn.data.blocks import Block
 from onlearn.data.formats.scanning import Lines, first_not_text, not_text_at
@@ -43,17 +43,17 @@ class RawSentences(Lines):
 
     def parse(self, block: Block) -> Parsed:
         content = block.text[: block.stop].tobytes()
-        bad: list[Bad] = []
+        bad = PieceBad()
         sentences, words = _split(content, bad)
         lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
         lines = np.flatnonzero(lengths)
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[lines])])
         column = np.empty(len(words), dtype=object)
         column[:] = words
-        return Parsed(Sentences({"form": column}, offsets), lines, content.count(b"\n"), bad=bad)
+        return Parsed(Sentences({"form": column}, offsets), lines, content.count(b"\n"), bad=bad.all())
 
 
-def _split(content: bytes, bad: list[Bad]) -> tuple[Sequence[Sequence[object]], list[str]]:
+def _split(content: bytes, bad: PieceBad) -> tuple[Sequence[Sequence[object]], list[str]]:
     """The tokens of each line, and the words of all; lines that are no texts are bad rows, and have no tokens."""
     if content.isascii() and not any(blank in content for blank in UNUSUAL):  # str.split is quicker, and does the same
         texts = [text.split() for text in content.decode().split("\n")]
@@ -66,7 +66,7 @@ def _split(content: bytes, bad: list[Bad]) -> tuple[Sequence[Sequence[object]], 
     return tokens, joined.split("\n") if joined else []
 
 
-def _checked(raw: bytes, line: int, bad: list[Bad]) -> bytes:
+def _checked(raw: bytes, line: int, bad: PieceBad) -> bytes:
     """A line, if it is a text; another one is a bad row, and has no tokens."""
     if place := first_not_text(raw):
         bad.append(Bad(line, place, not_text_at(raw, place), raw))
