@@ -84,7 +84,9 @@ def test_learn_one_leaves_the_state_of_partial_fit_for_every_rule(case, rule):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("case", "rule"), zip([*cases.BINARY_OTHER, *cases.MANY_OTHER], cycle(cases.RULES)), ids=str)
+@pytest.mark.parametrize(
+    ("case", "rule"), list(zip([*cases.BINARY_OTHER, *cases.MANY_OTHER], cycle(cases.RULES))), ids=str
+)
 def test_learn_one_leaves_the_state_of_partial_fit_for_every_output_and_layout(case, rule):
     compare(case, "logistic" if case.output == "softmax" else rule)
 
