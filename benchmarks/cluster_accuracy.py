@@ -1,8 +1,8 @@
 """What is lost by shards: errors on test rows, of one learner of all rows and of learners of shards, mixed in rounds.
 
-Learners choose themselves (the default), or are averaged perceptrons, with the default number of rounds; in the
-last columns there are 20 and 40. Shards are learned from one after another in this process, which gives the models of
-a cluster. No times. Needs ONLEARN_DATA.
+Learners choose themselves (the default), or are averaged perceptrons, on texts also without intercept, with the
+default number of rounds; in the last columns there are 20 and 40. Shards are learned from one after another in this
+process, which gives the models of a cluster. No times. Needs ONLEARN_DATA.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from unseen import SETS
 
 NAMES = ("a9a", "imdb", "20news", "covtype")
 LEARNERS = {"default": None, "AveragedPerceptron": "AveragedPerceptron"}
+ON_TEXTS = {"AveragedPerceptron without intercept": "AveragedPerceptron(fit_intercept=False)"}
 SHARDS = (4, 8, 16, 64)
 LONGER = (20, 40)  # rounds
 
@@ -29,7 +30,7 @@ def bench(quick: bool, repeat: int) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         for name in NAMES[: 1 if quick else None]:
             made = SETS[name](Path(os.environ["ONLEARN_DATA"]), Path(folder))
-            for title, learner in LEARNERS.items():
+            for title, learner in (LEARNERS | ON_TEXTS if made.kind == "text" else LEARNERS).items():
                 chosen: dict[str, Any] = {} if learner is None else {"learner": learner}
                 columns = {"one machine": None, **{f"{count} shards": count for count in SHARDS}}
                 errors = {

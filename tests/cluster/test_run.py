@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 import onlearn
 from cluster_examples import HereConnection, prepared, run_here, state_of, write_svmlight, write_table
@@ -13,6 +14,7 @@ from onlearn.cluster.connection import Worker
 from onlearn.cluster.run import NEEDED
 from onlearn.cluster.worker_memory import WorkerMemory
 from onlearn.data import DataError
+from onlearn.engine import reserve
 from onlearn.errors import ClusterError, PlanError
 from onlearn.models.training import train as train_here
 
@@ -102,6 +104,28 @@ def test_lbfgs_follows_the_rounds_where_there_is_a_penalty(rows: Path) -> None:
     assert run_here(rows, learner="LogisticRegression", shards=3, rounds=1).iterations == 0
     with pytest.raises(PlanError, match="not smooth"):
         run_here(rows, learner="AveragedPerceptron", lbfgs=5)
+
+
+@pytest.mark.parametrize(("count", "shards"), [(600, 3), (5000, 1)])
+def test_lbfgs_finds_the_minimum_with_weights_of_rows_and_classes(tmp_path: Path, count: int, shards: int) -> None:
+    """That of SciPy, without the rows that are kept back for calibration, of which few rows have none."""
+    rng, path, l2 = np.random.default_rng(0), tmp_path / "w.csv", 0.01
+    X, weight = rng.normal(size=(count, 3)).round(3).astype(np.float32), rng.choice([0.5, 1.0, 3.0], count)
+    y = np.where(X @ [1.0, -2.0, 0.5] + rng.normal(size=count) > 1.0, 1.0, -1.0)
+    lines = [f"{a},{b},{c},{h},{'no' if side < 0 else 'yes'}" for (a, b, c), h, side in zip(X, weight, y)]
+    path.write_text("a,b,c,w,label\n" + "\n".join(lines))
+    options = {"weight": "w", "class_weight": "balanced", "scale": "none", "rounds": 2, "lbfgs": 200}
+    found = run_here(path, learner=f"LogisticRegression(l2={l2})", shards=shards, **options).model.learner
+    h = weight * np.where(y > 0, 0.5 / weight[y > 0].sum(), 0.5 / weight[y < 0].sum())
+    kept = reserve.in_the_end(count)
+    assert (len(kept) > 0) == (count == 5000)
+    h[kept] = 0.0
+
+    def objective(w: np.ndarray) -> float:
+        return float(h @ np.logaddexp(0.0, -y * (X @ w[1:] + w[0])) / h.sum() + 0.5 * l2 * w[1:] @ w[1:])
+
+    best = minimize(objective, np.zeros(4), method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-9}).x
+    assert np.allclose(np.append(found.intercept_, found.coef_), best, atol=2e-5)
 
 
 def test_regression(tmp_path: Path) -> None:
@@ -340,6 +364,18 @@ def test_only_changed_weights_travel(tmp_path: Path) -> None:
         sizes[touched, width] = run.told[1].nbytes
     assert sizes[100, 100_000] < 1.2 * sizes[100, 1000]
     assert 3 < sizes[1000, 100_000] / sizes[100, 100_000] < 15
+
+
+def test_weights_that_do_not_change_do_not_travel(tmp_path: Path) -> None:
+    """Zeros would take few bytes anyway; so here all weights were learned before, and rows then have a few of them."""
+    rng, path, model = np.random.default_rng(0), tmp_path / "all.svm", tmp_path / "m.onl"
+    lines = [f"{'+-'[n % 2]}1 {n + 1}:{rng.normal():.9g}" for n in range(20_000)]
+    path.write_text("\n".join(lines))
+    train_here(path, model, learner="AdaGrad", passes=1)
+    path.write_text("\n".join(lines[:200] * 2))
+    run = run_here(path, shards=2, rounds=3, resume=model)
+    assert run.told[0].nbytes > 8 * 20_000  # the whole state, once
+    assert max(run.told[1].nbytes, run.told[2].nbytes) < 0.1 * run.told[0].nbytes
 
 
 def test_the_report_tells_of_the_rounds(few: Path, tmp_path: Path) -> None:
