@@ -212,6 +212,18 @@ def test_where_nothing_is_kept_one_line_says_so(command, backend, copied, tmp_pa
     )
 
 
+def test_workers_on_this_machine_do_not_say_it_again():
+    program = """
+from onlearn.cluster.local_worker import dask_setup
+from onlearn.compiler.cache import warn_not_kept
+warn_not_kept("here")
+dask_setup(None)
+warn_not_kept("in a worker")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "here" in done.stderr and "in a worker" not in done.stderr
+
+
 def test_without_a_home(copied, tmp_path):
     environment = {**nowhere(copied, tmp_path), "XDG_CACHE_HOME": None, "HOME": tmp_path / "file"}
     assert f"and {tmp_path / 'file' / '.cache' / 'onlearn'} cannot be written to" in called(tmp_path, **environment)[1]
