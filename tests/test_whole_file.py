@@ -1,5 +1,6 @@
 """Files that appear whole, and what killed processes leave of them."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -151,3 +152,13 @@ def test_an_error_while_writing_leaves_the_old_file(tmp_path):
     with pytest.raises(RuntimeError):
         fail()
     assert target.read_text() == "old" and os.listdir(tmp_path) == ["m.onl"]
+
+
+def test_an_error_before_writing_names_the_target(tmp_path, monkeypatch):
+    def refused(**_):
+        raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path / ".a.html.abcdefgh.tmp"))
+
+    monkeypatch.setattr(module.tempfile, "mkstemp", refused)
+    with pytest.raises(PermissionError, match=r"cannot be written: Permission denied: .*a\.html'$") as caught:
+        write_whole(tmp_path / "a.html", b"new")
+    assert caught.value.filename == str(tmp_path / "a.html")

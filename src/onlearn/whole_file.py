@@ -126,7 +126,10 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
         raise IsADirectoryError(f"{target} is a directory, not a file to write to")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"there is no directory {target.parent} to write {target.name} to")
-    beside = FileBeside(target)
+    try:
+        beside = FileBeside(target)
+    except OSError as error:
+        raise _about(target, error) from error
     temporary = str(beside.path)
     try:
         yield temporary
@@ -137,9 +140,13 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
     except BaseException as error:
         beside.discard()
         if isinstance(error, OSError) and error.errno is not None and error.filename in (None, temporary):
-            # the temporary name is nobody's business
-            raise OSError(error.errno, f"cannot be written: {error.strerror}", str(target)) from error
+            raise _about(target, error) from error
         raise
+
+
+def _about(target: Path, error: OSError) -> OSError:
+    """The error as one about the target: the temporary name is nobody's business."""
+    return OSError(error.errno, f"cannot be written: {error.strerror}", str(target))
 
 
 def _umask() -> int:

@@ -89,6 +89,7 @@ def test_another_target(kit, run, refused, tmp_path):
         report(run, kit.table_onl, file, "--target", "truth")["accuracy"]
         == report(run, kit.table_onl, kit.table_csv)["accuracy"]
     )
+    assert "no row has a label in a column 'truht'" in refused("evaluate", kit.table_onl, file, "--target", "truht")
     assert "it has no columns" in refused("evaluate", kit.sparse_onl, kit.sparse_svm, "--target", "truth")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import io
 import json
 import os
 import re
@@ -113,6 +114,7 @@ COMMANDS: dict[str, list[str]] = {
     "predict": ["predict", "@a.onl", "@a.jsonl", "--proba"],
     "predict json": ["predict", "@a.onl", "@a.jsonl", "--format-out", "jsonl", "--top", "2"],
     "predict several files": ["predict", "@a.onl", "@a.jsonl", "@new.jsonl"],
+    "predict bytes": ["predict", "@a.onl", "@a.jsonl", f"@{RAW}.jsonl"],
     "predict tags": ["predict", "@tags.onl", "@tags.conll"],
     "predict tags json": ["predict", "@tags.onl", "@tags.conll", "--format-out", "jsonl"],
     "predict an id": ["predict", "@a.onl", "@a.jsonl", "--id", f"{EVIL}text"],
@@ -158,6 +160,9 @@ REFUSED: dict[str, list[str]] = {
     "no column": ["train", "@a.jsonl", "-o", "@new.onl", "--numeric", EVIL],
     "no place": ["explain", "@a.onl", "--at", EVIL],
     "no JSON": ["explain", "@a.onl", "{" + EVIL],
+    "no UTF-8": ["explain", "@vw.onl", f"|words {RAW}"],
+    "no UTF-8 text": ["explain", "@a.onl", "--text", RAW],
+    "no UTF-8 sentence": ["explain", "@tags.onl", RAW],
     "no known column": ["explain", "@a.onl", json.dumps({EVIL: 1})],
     "no cluster": ["train", "@a.jsonl", "-o", "@new.onl", "--cluster", EVIL],
     "no space": ["tune", "@a.jsonl", "--space", EVIL],
@@ -262,6 +267,16 @@ def test_data_stay_what_they_are(hostile, capfdbinary, tmp_path):
     picture = os.fsencode(hostile(f"{RAW}.svg"))
     assert cli.run(["bounds", "plot", "parabola", "-o", os.fsdecode(picture)]) == 0
     assert capfdbinary.readouterr().out == picture + b"\n"
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_predictions_are_utf_8_though_names_of_files_are_not(form, hostile, capfdbinary):
+    """Bytes that no text can hold are escapes in the column of files, so that other programs read the rest."""
+    names = [hostile("a.jsonl"), hostile(f"{RAW}.jsonl")]
+    assert cli.run(["predict", hostile("a.onl"), *names, "--format-out", form]) == 0
+    text = io.StringIO(capfdbinary.readouterr().out.decode(), newline="\n")
+    found = [row["file"] for row in (csv.DictReader(text) if form == "csv" else map(json.loads, text))]
+    assert found == [names[0]] * 120 + [names[1].replace(RAW, "\\xff")] * 120
 
 
 @pytest.mark.parametrize("name", ["train", "train a tagger", "train bad rows", "tune", "explain"])

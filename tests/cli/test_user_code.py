@@ -148,6 +148,10 @@ def test_it_may_import_anything(imported, folder):
         "predict own.onl a.poem",
         "evaluate own.onl a.poem",
         "explain own.onl --text WIN",
+        "tune a.poem --configurations 2",
+        "stream a.poem -o s.onl -q",
+        "compare a.poem --learner Perceptron -q",
+        "bounds recommend a.poem",
     ]
     found = commands(folder, *asked, IMPORTED=imported)
     assert [(code, err) for code, _, err in found] == [(0, "")] * len(asked)
@@ -161,10 +165,19 @@ def test_it_may_import_anything(imported, folder):
 ALL = [TRAIN, "predict own.onl a.poem", "evaluate own.onl a.poem", "explain own.onl --at a.poem:2"]
 
 
+OTHERS = [
+    "data describe a.poem",
+    "tune a.poem --configurations 2",
+    "stream a.poem -o s.onl",
+    "compare a.poem --learner Perceptron",
+    "bounds recommend a.poem",
+]
+
+
 @pytest.mark.parametrize(
     ("wrong", "said", "at", "asked"),
     [
-        ("reader", r"ValueError: a line\x1b[31m cannot be read", "a line", [*ALL, "data describe a.poem"]),
+        ("reader", r"ValueError: a line\x1b[31m cannot be read", "a line", [*ALL, *OTHERS]),
         ("table", "KeyError: 'nothing'", 'frame["nothing"]', ALL[:1]),
         ("file", "FileNotFoundError: [Errno 2] No such file or directory: 'lexicon.txt'", "lexicon", ALL[:2]),
         ("depth", "RecursionError: maximum recursion depth exceeded", None, ALL[:1]),

@@ -80,6 +80,13 @@ def test_a_damaged_file_is_compiled_anew(tmp_path):
     assert run(FIT, NUMBA_CACHE_DIR=tmp_path)["made"] == []
 
 
+def test_without_object_code_a_full_disk_is_no_obstacle_either(tmp_path):
+    """Numba itself ends with an error then."""
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))"
+    assert run(limit + FIT, ONLEARN_BACKEND="numba", NUMBA_CACHE_DIR=tmp_path)["made"]
+    assert not list(tmp_path.rglob("*.nbc"))
+
+
 def test_import_brings_in_neither_numba_nor_scikit_learn():
     """``import onlearn`` costs next to nothing, and neither does asking what there is."""
     program = "import sys, json, onlearn; dir(onlearn); print(json.dumps(sorted(sys.modules)))"
@@ -210,6 +217,28 @@ def test_where_nothing_is_kept_one_line_says_so(command, backend, copied, tmp_pa
         f"{copied / '__pycache__'} and {tmp_path / 'file' / 'user' / 'onlearn'} cannot be written to; "
         "set NUMBA_CACHE_DIR to a folder that only you can write to\n"
     )
+
+
+def test_workers_on_this_machine_do_not_say_it_again():
+    program = """
+from onlearn.cluster.local_worker import dask_setup
+from onlearn.compiler.cache import warn_not_kept
+warn_not_kept("here")
+dask_setup(None)
+warn_not_kept("in a worker")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "here" in done.stderr and "in a worker" not in done.stderr
+
+
+@pytest.mark.parametrize(("end", "left"), [(".nbc", 100), (".nbi", 0)])
+def test_without_object_code_a_damaged_file_is_compiled_anew_too(end, left, tmp_path):
+    where = {"ONLEARN_BACKEND": "numba", "NUMBA_CACHE_DIR": tmp_path / "cache"}
+    first, _ = called(tmp_path, **where)
+    for file in tmp_path.rglob(f"*{end}"):
+        os.truncate(file, left)
+    assert called(tmp_path, **where)[0]["made"] == first["made"] == ["double", "square"]
+    assert called(tmp_path, **where)[0]["made"] == []
 
 
 def test_without_a_home(copied, tmp_path):

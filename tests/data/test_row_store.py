@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -280,6 +281,15 @@ def test_several_files_in_a_folder(tmp_path):
     assert again == plain and reader.kept.used
     assert not all_of(named[::-1], cache=folder)[1].kept.used  # another order, other rows
     assert len(os.listdir(folder)) == 2
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names of files are UTF-8")
+def test_names_that_are_not_utf_8(tmp_path):
+    source = os.path.join(os.fsencode(tmp_path), b"\xff.svm")
+    with open(source, "wb") as file:
+        file.write(b"1 1:1\n0 2:1\n")
+    assert not all_of(os.fsdecode(source), cache=tmp_path)[1].kept.used
+    assert all_of(os.fsdecode(source), cache=tmp_path)[1].kept.used
 
 
 def test_without_a_place_it_is_just_read(tmp_path):

@@ -132,7 +132,7 @@ def evaluate(
         bad, names = reader.bad, [source.name for source in reader.sources]
     if evidence is not None:
         evidence.note_bad(bad, "the data")
-    report = report_of(evaluation, opened, bad.count, ", ".join(names[:3]))
+    report = report_of(evaluation, opened, bad.count, ", ".join(names[:3]), target)
     if search is not None:
         report["best_threshold"] = search()
     if not quiet:

@@ -61,6 +61,8 @@ def explain(
         raise typer.BadParameter(
             f"give a row, --text or --at FILE:LINE: {what}", param_hint=" and ".join(given) or "ROW"
         )
+    if not _is_text(row) or not _is_text(text):
+        raise typer.BadParameter("it is not UTF-8", param_hint=given[0])
     if format is not None and at is None:
         raise typer.BadParameter("it is for --at FILE:LINE", param_hint="--format")
     tagger = tagger_in(model)
@@ -97,6 +99,15 @@ def explain(
 
 
 # ---------------------------------------------------------------------- the row
+
+
+def _is_text(given: str | None) -> bool:
+    """Whether an argument, of which Python keeps other bytes as halves of characters, is UTF-8."""
+    try:
+        (given or "").encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _text(model: Model, text: str) -> Any:

@@ -8,20 +8,28 @@ not know. So each is compiled with globals in which Numba's objects are in their
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 import numba
 from numba import extending, types
 
 from onlearn.compiler.backends import compiling, lock, made
-from onlearn.compiler.cache import folder_to_keep, function_digest, subfolder
+from onlearn.compiler.cache import (
+    cache_folder,
+    cache_folders,
+    folder_to_keep,
+    function_digest,
+    subfolder,
+    warn_not_kept,
+)
 from onlearn.compiler.functions import Replaced
 from onlearn.compiler.object_code import Call, Pointer
 
+Result = TypeVar("Result")
 OPTIONS = {"nogil": True, "error_model": "numpy"}
 
 
@@ -58,7 +66,10 @@ def disk_cache(digest: str | None) -> Iterator[bool]:
     what is in it cannot be stale. Numba reads the setting when a function is decorated; a user's own compiled functions
     keep their place.
     """
-    folder = None if digest is None else subfolder(folder_to_keep(), f"numba-{digest}")
+    base = None if digest is None else folder_to_keep()
+    folder = subfolder(base, f"numba-{digest}")
+    if base is not None and folder is None:
+        warn_not_kept(f"{base} cannot be written to")
     with lock:
         before = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = folder or before
@@ -74,11 +85,44 @@ def call(compiled: Any, name: str, arguments: tuple[Any, ...], kept: bool) -> Ca
         folder, hits = compiled.stats.cache_path, sum(compiled.stats.cache_hits.values())
         found = folder is not None and any(Path(folder).glob("*.nbi"))
         with compiling(kept and folder is not None and not found):
-            compiled.compile(tuple(numba.typeof(_for_numba(one)) for one in arguments))
+            kinds = tuple(numba.typeof(_for_numba(one)) for one in arguments)
+            _tried(lambda _: compiled.compile(kinds))
         if kept and sum(compiled.stats.cache_hits.values()) == hits:
             made.append(name)
 
     return _Compiled(compiled)
+
+
+ATTEMPTS = 100  # more than functions that call one another
+
+
+def _tried(attempt: Callable[[bool], Result]) -> Result:
+    """What an attempt to compile returns; it is told whether it is the first.
+
+    Numba ends with an error if a file cannot be written, though the code is in memory by then, where the next attempt
+    finds it; and if a file is damaged, that of the function itself or of one it calls. Then all of them are removed.
+    """
+    repaired = False
+    for number in range(ATTEMPTS):
+        try:
+            return attempt(not number)
+        except OSError as error:
+            warn_not_kept(f"{cache_folder()}: {error.strerror or error}")
+        except Exception as error:
+            source = type(error).__module__.partition(".")[0] == "numba"  # is what the error is about
+            if source or repaired or not _remove_compiled():
+                raise
+            repaired = True
+    return attempt(False)
+
+
+def _remove_compiled() -> bool:
+    """Remove what Numba has kept; whether there was any."""
+    found = [file for folder in cache_folders() for file in Path(folder).glob("numba-*/**/*.nb[ic]")]
+    for file in found:
+        with suppress(OSError):
+            file.unlink()
+    return bool(found)
 
 
 class _Compiled:
@@ -146,11 +190,13 @@ def signature_of(result: str, arguments: tuple[str, ...]) -> Any:
 _callbacks: list[Any] = []  # Numba itself does not keep them
 
 
+def _callback(function: Any, signature: Any, keep: bool) -> Any:
+    return numba.cfunc(signature, cache=keep, error_model="numpy")(with_numba_globals(function))
+
+
 def address(function: Any, result: str, arguments: tuple[str, ...], keep: bool) -> int:
     """The address of a function that compiled ones call."""
     with disk_cache(function_digest(function) if keep else None) as kept, compiling(kept):
-        made_here = numba.cfunc(signature_of(result, arguments), cache=kept, error_model="numpy")(
-            with_numba_globals(function)
-        )
+        made_here = _tried(lambda first: _callback(function, signature_of(result, arguments), kept and first))
     _callbacks.append(made_here)
     return int(made_here.address)

@@ -225,7 +225,7 @@ def cache_path(paths: list[Path], folder: str | os.PathLike[str] | None) -> Path
     """The path of the cache of some files, which does not depend on the options."""
     name = paths[0].name
     if len(paths) > 1 or folder is not None:
-        digest = hashlib.blake2b("\0".join(str(path.resolve()) for path in paths).encode(), digest_size=6)
+        digest = hashlib.blake2b(b"\0".join(os.fsencode(path.resolve()) for path in paths), digest_size=6)
         name += f"-{digest.hexdigest()}"
     return (paths[0].parent if folder is None else Path(folder)) / f".{name}.onlearn-cache"
 

@@ -460,11 +460,19 @@ def add_batches(
             evaluation.add_batch(model, some, observer)
 
 
-def report_of(evaluation: Any, model: Model, bad_rows: int, names: str) -> dict[str, Any]:
-    """The report of an evaluation, with bad rows and the threshold of the model; ``names`` are those of the files."""
+def report_of(
+    evaluation: Any, model: Model, bad_rows: int, names: str, target: str | int | None = None
+) -> dict[str, Any]:
+    """The report of an evaluation, with bad rows and the threshold of the model.
+
+    ``names`` are those of the files, ``target`` the column of labels if it was named.
+    """
     report = {**evaluation.report(), "bad_rows": bad_rows}
     if not report["n"] or report.get("labels_a_row") == 0:
-        raise DataError(f"{names}: no row has a label, so there is nothing to compare with (target= names the column)")
+        where = "" if target is None else f" in a column {target!r}"
+        raise DataError(
+            f"{names}: no row has a label{where}, so there is nothing to compare with (target= names the column)"
+        )
     if model.threshold is not None:
         report["threshold"] = figures_at(model.threshold, model.labels or [], report)
     return report

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -123,7 +124,7 @@ class CsvWriter:
 
         from onlearn.data.arrow import from_numpy, scalar
 
-        columns = [pc.fill_null(pa.nulls(len(batch), pa.string()), scalar(batch.file))] * self.files
+        columns = [pc.fill_null(pa.nulls(len(batch), pa.string()), scalar(_file(batch)))] * self.files
         made, top = answers.made, answers.top
         columns += [_ids(batch), self._predictions(made.answers)]
         if top is not None:
@@ -171,7 +172,7 @@ class JsonWriter:
         labels, (made, top, _) = self.labels or [], answers
         parts: list[Any] = ["{"]
         if self.files:
-            parts.append(f'"file": {json.dumps(batch.file)}, ')
+            parts.append(f'"file": {json.dumps(_file(batch))}, ')
         names = _ids(batch)
         if batch.ids is not None or isinstance(batch.parsed, NamedRows):  # any of whose rows may have a tag
             names = from_strings([json.dumps(str(name)) for name in names.to_pylist()])
@@ -199,6 +200,11 @@ class JsonWriter:
 
 
 WRITERS: dict[str, Any] = {"csv": CsvWriter, "jsonl": JsonWriter}
+
+
+def _file(batch: Batch) -> str:
+    """The name of the file of a batch. Bytes of it that are not UTF-8 are escapes, for no text can hold them."""
+    return os.fsencode(batch.file).decode("utf-8", "backslashreplace")
 
 
 def _ids(batch: Batch) -> Any:

@@ -1,9 +1,9 @@
 """Text in CSV that a spreadsheet shows and does not compute.
 
 A spreadsheet takes a cell that begins with ``=``, ``+``, ``-`` or ``@`` for a formula, which may start programs or send
-away other cells; tabs and ends of lines at the beginning are skipped. So an apostrophe is put before such a cell, as
-OWASP advises. Where spreadsheets cut cells at semicolons or tabs, the rest of a text begins a cell of its own, so one
-is put before such characters there, too. Numbers stay what they are.
+away other cells; some skip spaces, and what is not seen, at the beginning. So an apostrophe is put before such a cell,
+as OWASP advises. Where spreadsheets cut cells at semicolons or tabs, the rest of a text begins a cell of its own, so
+one is put before such characters there, too. Numbers stay what they are.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Any
 
 FORMULA = "[=+\\-@\uff1d\uff0b\uff0d\uff20]"  # the last four are wide ones, as Chinese and Japanese text has them
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-BEGINNING = f"^( *)({FORMULA}|[\t\r\n])"
-INSIDE = f'([,;|\t\r\n"] *)({FORMULA})'
+SKIPPED = r"[\pZ\pC]*"  # spaces of all kinds, controls, and what is not seen
+BEGINNING = f"^({SKIPPED})({FORMULA}|[\t\r\n])"
+INSIDE = f'([,;|\t\r\n"]{SKIPPED})({FORMULA})'
 
 
 def without_formulas(cells: Any) -> Any:
