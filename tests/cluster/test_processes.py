@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -67,6 +68,13 @@ def test_two_workers_come_to_the_bits_of_one_process(cluster: Any, tmp_path: Pat
     found = run_on(cluster, table, learner=learner, shards=5, rounds=3)
     assert state_of(found.model) == state_of(run_here(table, learner=learner, shards=5, rounds=3).model)
     assert found.told[0].workers == 2
+
+
+def test_workers_may_run_in_other_folders(cluster: Any, rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"learner": "Perceptron", "rounds": 2, "holdout": 0.2}
+    whole = run_on(cluster, rows, **options)
+    monkeypatch.chdir(rows.parent)
+    assert state_of(run_on(cluster, rows.name, **options).model) == state_of(whole.model)
 
 
 def test_a_tree_of_sums_comes_to_the_same_bits(cluster: Any, rows: Path) -> None:
@@ -182,6 +190,24 @@ def test_workers_with_other_versions_are_refused(cluster: Any, rows: Path, monke
         run_on(cluster, rows, rounds=1)
 
 
+def test_a_scheduler_that_cannot_load_tasks_is_refused(
+    cluster: Any, rows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacking(function: Any) -> Any:
+        raise ModuleNotFoundError("No module named 'onlearn'")
+
+    monkeypatch.setattr(cluster, "run_on_scheduler", lacking)
+    with pytest.raises(ClusterError, match=r"the scheduler tcp://\S+ has no onlearn: install the same"):
+        run_on(cluster, rows, rounds=1)
+    other = versions_here()._replace(onlearn="0.0.1")
+    monkeypatch.setattr(cluster, "run_on_scheduler", lambda function: other)
+    with pytest.raises(ClusterError, match=r"the scheduler tcp://\S+ has onlearn 0\.0\.1, and here it is"):
+        run_on(cluster, rows, rounds=1)
+    bare = versions_here()._replace(packages={"numpy": "1.0"})  # it computes nothing
+    monkeypatch.setattr(cluster, "run_on_scheduler", lambda function: bare)
+    assert Connection(cluster).check_versions() == []
+
+
 def test_a_cluster_without_a_worker_is_told_in_time(rows: Path) -> None:
     with (
         distributed.LocalCluster(n_workers=0, dashboard_address=None, silence_logs=60) as made,
@@ -291,6 +317,27 @@ def test_a_scheduler_that_goes_is_told() -> None:
             process.wait()
             with pytest.raises(ClusterError, match=r"does not answer|is gone|had no worker"):
                 list(connected.results(lambda: [Task(0, len, ([],))], "a test"))
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("tls://127.0.0.1:1", "tls://127.0.0.1:1 needs certificates"),
+        ("local:0", "local:0 has no process"),
+        ("none.json", "there is no scheduler file none.json"),
+        ("list.json", "list.json is no scheduler file"),
+        ("bare.json", "bare.json is no scheduler file"),
+        ("text.json", "text.json is no scheduler file"),
+    ],
+)
+def test_a_name_that_leads_nowhere_is_one_sentence(
+    tmp_path: Path, name: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for file, content in (("list.json", "[1]"), ("bare.json", '{"address": 3}'), ("text.json", "tcp://a:1")):
+        Path(file).write_text(content)
+    with pytest.raises(ValueError, match=re.escape(why)):
+        connect(name, patience=1)
 
 
 @pytest.mark.parametrize(

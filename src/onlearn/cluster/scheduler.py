@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
+from pathlib import Path
 from typing import Any
 
 from onlearn.cluster.connection import ANSWER, COUNT, PATIENCE, STALL, Connection, one_line, within
@@ -35,31 +37,48 @@ def connect(given: Any, *, patience: float = PATIENCE, stall: float = STALL) -> 
     name = os.fspath(given)
     local = LOCAL.fullmatch(name)
     if local is not None:
-        return _start_local(int(local[1] or 0), limits)
+        return _start_local(None if local[1] is None else int(local[1]), limits)
     if name.endswith(".json"):
-        if not os.path.isfile(name):
-            raise PlanError(f"there is no scheduler file {name}", "cluster")
-        where: dict[str, Any] = {"scheduler_file": name}
+        address = _address_in(name)
     elif "://" in name or re.fullmatch(r"[\w.-]+:\d+", name):
-        where = {"address": name}
+        address = name
     else:
         raise PlanError(f"{name!r} is no cluster: name one as local:4 or tcp://host:8786", "cluster")
+    if re.match("tls:|wss:", address) and not distributed.Security().get_connection_args("client").get("ssl_context"):
+        raise PlanError(f"{name} needs certificates, and Dask's configuration (distributed.comm.tls) has none", "cluster")
     _quiet()
     seconds = min(ANSWER, patience)
     try:
         # Dask's own deadline does not hold for what answers, and then says nothing.
-        client = within(lambda: distributed.Client(**where, timeout=seconds, set_as_default=False), seconds + COUNT)
-    except (OSError, TimeoutError, ValueError) as error:
+        client = within(lambda: distributed.Client(address, timeout=seconds, set_as_default=False), seconds + COUNT)
+    except Exception as error:  # whatever the connections of a protocol raise
         raise ClusterError(f"there is no scheduler at {name}: {one_line(error)}") from None
     return Connection(client, [client], **limits)
 
 
-def _start_local(number: int, limits: dict[str, float]) -> Connection:
+def _address_in(path: str) -> str:
+    """The address in a scheduler file."""
+    try:
+        address = json.loads(Path(path).read_bytes())["address"]
+    except FileNotFoundError:
+        raise PlanError(f"there is no scheduler file {path}", "cluster") from None
+    except OSError as error:
+        raise PlanError(f"{path} cannot be read: {error.strerror or error}", "cluster") from None
+    except (ValueError, TypeError, KeyError):
+        address = None
+    if not isinstance(address, str):
+        raise PlanError(f"{path} is no scheduler file, for it has no address", "cluster")
+    return address
+
+
+def _start_local(number: int | None, limits: dict[str, float]) -> Connection:
     import distributed
     from distributed.system import MEMORY_LIMIT
 
     from onlearn.threads import cores
 
+    if number == 0:
+        raise PlanError("local:0 has no process: say local:1 or more", "cluster")
     number = number or cores()
     if number > MOST_LOCAL:
         raise PlanError(f"{number} processes are more than {MOST_LOCAL}: name a scheduler", "cluster")
