@@ -391,6 +391,40 @@ def test_ctrl_c_leaves_the_model_of_the_last_round(tmp_path: Path) -> None:
     assert "--cluster" in done.stderr
 
 
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="needs signals that can be blocked")
+def test_ctrl_c_does_not_reach_local_workers_that_are_being_imported() -> None:
+    def blocked() -> bool:
+        return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+    with connect("local:1") as found:
+        assert list(found.client.run(blocked).values()) == [True]
+        assert not blocked()
+
+
+@pytest.mark.parametrize(
+    ("raised", "seen"), [(KeyboardInterrupt(), KeyboardInterrupt), (OSError("no room"), ClusterError)]
+)
+def test_a_local_cluster_without_a_client_is_ended(
+    monkeypatch: pytest.MonkeyPatch, raised: BaseException, seen: type[BaseException]
+) -> None:
+    ended = []
+
+    class Started:
+        def __init__(self, **options: Any) -> None: ...
+
+        def close(self, timeout: float) -> None:
+            ended.append(timeout)
+
+    def refused(*arguments: Any, **options: Any) -> None:
+        raise raised
+
+    monkeypatch.setattr(distributed, "LocalCluster", Started)
+    monkeypatch.setattr(distributed, "Client", refused)
+    with pytest.raises(seen):
+        connect("local:1")
+    assert ended == [connection.ENDING]
+
+
 def test_when_the_client_is_killed_its_workers_end(rows: Path, tmp_path: Path) -> None:
     arguments = ["train", str(rows), "-o", str(tmp_path / "m.onl"), "--cluster", "local:2", "--rounds", "100000"]
     process = subprocess.Popen(

@@ -116,9 +116,7 @@ class Connection:
 
     def close(self) -> None:
         """End what was started here; a client that was given stays."""
-        for one in self._owned:
-            with contextlib.suppress(Exception):  # what cannot be ended in time ends with the process
-                one.close(timeout=ENDING)
+        end(self._owned)
         self._owned = ()
 
     @property
@@ -430,6 +428,13 @@ class Connection:
         if since is not None and now - since > self.patience:
             raise ClusterError(f"{what}: the cluster at {self.address} had no worker for {self.patience:g} s")
         return now if since is None else since
+
+
+def end(owned: Sequence[Any]) -> None:
+    """Close what was started here: clients and clusters."""
+    for one in owned:
+        with contextlib.suppress(Exception):  # what cannot be ended in time ends with the process
+            one.close(timeout=ENDING)
 
 
 def within(

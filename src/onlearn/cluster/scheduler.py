@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
+import multiprocessing
 import os
 import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from onlearn.cluster.connection import ANSWER, COUNT, PATIENCE, STALL, Connection, one_line, within
+from onlearn.cluster.connection import ANSWER, COUNT, PATIENCE, STALL, Connection, end, one_line, within
 from onlearn.errors import ClusterError, PlanError
 
 LOCAL = re.compile(r"local(?::(\d+))?")
@@ -33,6 +37,8 @@ def connect(given: Any, *, patience: float = PATIENCE, stall: float = STALL) -> 
             raise PlanError(f"a client of Dask's, or an address, is needed, not {given!r}", "cluster")
         if getattr(given, "asynchronous", False):
             raise PlanError("the client is asynchronous: give one that is not", "cluster")
+        if getattr(given, "status", "running") == "closed":
+            raise PlanError("the client is closed: give one that is connected", "cluster")
         return Connection(given, **limits)
     name = os.fspath(given)
     local = LOCAL.fullmatch(name)
@@ -45,7 +51,7 @@ def connect(given: Any, *, patience: float = PATIENCE, stall: float = STALL) -> 
     else:
         raise PlanError(f"{name!r} is no cluster: name one as local:4 or tcp://host:8786", "cluster")
     if re.match("tls:|wss:", address) and not distributed.Security().get_connection_args("client").get("ssl_context"):
-        raise PlanError(f"{name} needs certificates, and Dask's configuration (distributed.comm.tls) has none", "cluster")
+        raise PlanError(f"{name} needs certificates: name them in distributed.comm.tls of Dask's settings", "cluster")
     _quiet()
     seconds = min(ANSWER, patience)
     try:
@@ -83,23 +89,47 @@ def _start_local(number: int | None, limits: dict[str, float]) -> Connection:
     if number > MOST_LOCAL:
         raise PlanError(f"{number} processes are more than {MOST_LOCAL}: name a scheduler", "cluster")
     _quiet()
+    owned: list[Any] = []
     try:
-        cluster = distributed.LocalCluster(
-            n_workers=number,
-            threads_per_worker=1,
-            processes=True,
-            memory_limit=int(SHARE_OF_MEMORY * MEMORY_LIMIT / number),
-            dashboard_address="127.0.0.1:0",  # any port that is free
-            silence_logs=SILENT,
-            preload=["onlearn.cluster.local_worker"],
-        )
+        with _interrupts_later():
+            cluster = distributed.LocalCluster(
+                n_workers=number,
+                threads_per_worker=1,
+                processes=True,
+                memory_limit=int(SHARE_OF_MEMORY * MEMORY_LIMIT / number),
+                dashboard_address="127.0.0.1:0",  # any port that is free
+                silence_logs=SILENT,
+                preload=["onlearn.cluster.local_worker"],
+            )
+            owned.append(cluster)
         client = distributed.Client(cluster, set_as_default=False)
-    except (OSError, TimeoutError, RuntimeError) as error:
+    except BaseException as error:
+        end(owned)
+        if not isinstance(error, (OSError, TimeoutError, RuntimeError)):
+            raise
         raise ClusterError(f"{number} local worker processes cannot be started: {one_line(error)}") from None
-    made = Connection(client, [client, cluster], **limits)
+    made = Connection(client, [client, *owned], **limits)
     # Dask gives a local worker up that ends twice within some seconds.
     made.revive = lambda: cluster.scale(number)
     return made
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Ctrl-C comes later, and never to what is started now: a worker that is only being imported would show it.
+
+    Threads and processes inherit the signals that are blocked. ``local_worker`` does the same where this is unknown.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    # The first lock starts Python's tracker of resources, which would unblock the signal for the process started next.
+    multiprocessing.get_context("spawn").Lock()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _quiet() -> None:
