@@ -17,6 +17,7 @@ from onlearn.errors import PlanError
 
 da = pytest.importorskip("dask.array")
 db = pytest.importorskip("dask.bag")
+delayed = pytest.importorskip("dask.delayed").delayed
 
 
 def fit(data: Any, **options: Any) -> Any:
@@ -89,6 +90,23 @@ def test_blocks_of_unknown_sizes_are_refused() -> None:
     assert fit(tuple(one.compute_chunk_sizes() for one in some), learner="Perceptron").report_["rows"] == 6
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_arrays_without_numbers_are_refused(value: float) -> None:
+    X = np.eye(6)
+    X[3, 2] = value
+    with pytest.raises(DataError, match="X has a value that is missing or infinite"):
+        fit((da.from_array(X, chunks=2), da.from_array(np.arange(6), chunks=2)), learner="Perceptron")
+
+
+def test_a_closed_client_is_refused() -> None:
+    class Closed:
+        status = "closed"
+        submit = scatter = gather = None
+
+    with pytest.raises(PlanError, match="the client is closed"):
+        onlearn.cluster.fit("Perceptron", bag_of(rows()), Closed(), target="label")
+
+
 @pytest.mark.parametrize(
     ("data", "kind"),
     [
@@ -97,6 +115,7 @@ def test_blocks_of_unknown_sizes_are_refused() -> None:
         (np.eye(2), "ndarray"),
         ([{"x": 1}], "dict"),
         (7, "int"),
+        (delayed([1, 2]), "Delayed"),
     ],
 )
 def test_data_of_other_types_are_refused_before_a_cluster_is_begun(data: Any, kind: str) -> None:

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -67,6 +68,13 @@ def test_two_workers_come_to_the_bits_of_one_process(cluster: Any, tmp_path: Pat
     found = run_on(cluster, table, learner=learner, shards=5, rounds=3)
     assert state_of(found.model) == state_of(run_here(table, learner=learner, shards=5, rounds=3).model)
     assert found.told[0].workers == 2
+
+
+def test_workers_may_run_in_other_folders(cluster: Any, rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"learner": "Perceptron", "rounds": 2, "holdout": 0.2}
+    whole = run_on(cluster, rows, **options)
+    monkeypatch.chdir(rows.parent)
+    assert state_of(run_on(cluster, rows.name, **options).model) == state_of(whole.model)
 
 
 def test_a_tree_of_sums_comes_to_the_same_bits(cluster: Any, rows: Path) -> None:
@@ -182,6 +190,24 @@ def test_workers_with_other_versions_are_refused(cluster: Any, rows: Path, monke
         run_on(cluster, rows, rounds=1)
 
 
+def test_a_scheduler_that_cannot_load_tasks_is_refused(
+    cluster: Any, rows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacking(function: Any) -> Any:
+        raise ModuleNotFoundError("No module named 'onlearn'")
+
+    monkeypatch.setattr(cluster, "run_on_scheduler", lacking)
+    with pytest.raises(ClusterError, match=r"the scheduler tcp://\S+ has no onlearn: install the same"):
+        run_on(cluster, rows, rounds=1)
+    other = versions_here()._replace(onlearn="0.0.1")
+    monkeypatch.setattr(cluster, "run_on_scheduler", lambda function: other)
+    with pytest.raises(ClusterError, match=r"the scheduler tcp://\S+ has onlearn 0\.0\.1, and here it is"):
+        run_on(cluster, rows, rounds=1)
+    bare = versions_here()._replace(packages={"numpy": "1.0"})  # it computes nothing
+    monkeypatch.setattr(cluster, "run_on_scheduler", lambda function: bare)
+    assert Connection(cluster).check_versions() == []
+
+
 def test_a_cluster_without_a_worker_is_told_in_time(rows: Path) -> None:
     with (
         distributed.LocalCluster(n_workers=0, dashboard_address=None, silence_logs=60) as made,
@@ -295,6 +321,27 @@ def test_a_scheduler_that_goes_is_told() -> None:
 
 @pytest.mark.parametrize(
     ("name", "why"),
+    [
+        ("tls://127.0.0.1:1", "tls://127.0.0.1:1 needs certificates"),
+        ("local:0", "local:0 has no process"),
+        ("none.json", "there is no scheduler file none.json"),
+        ("list.json", "list.json is no scheduler file"),
+        ("bare.json", "bare.json is no scheduler file"),
+        ("text.json", "text.json is no scheduler file"),
+    ],
+)
+def test_a_name_that_leads_nowhere_is_one_sentence(
+    tmp_path: Path, name: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for file, content in (("list.json", "[1]"), ("bare.json", '{"address": 3}'), ("text.json", "tcp://a:1")):
+        Path(file).write_text(content)
+    with pytest.raises(ValueError, match=re.escape(why)):
+        connect(name, patience=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
     [("tcp://127.0.0.1:1", "there is no scheduler at tcp://127.0.0.1:1"), ("nowhere", "'nowhere' is no cluster")],
 )
 def test_a_wrong_address_is_one_sentence(rows: Path, tmp_path: Path, name: str, why: str) -> None:
@@ -342,6 +389,40 @@ def test_ctrl_c_leaves_the_model_of_the_last_round(tmp_path: Path) -> None:
     done = command("train", str(rows), "-o", str(path), "--resume", str(path))
     assert done.returncode == 2
     assert "--cluster" in done.stderr
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="needs signals that can be blocked")
+def test_ctrl_c_does_not_reach_local_workers_that_are_being_imported() -> None:
+    def blocked() -> bool:
+        return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+    with connect("local:1") as found:
+        assert list(found.client.run(blocked).values()) == [True]
+        assert not blocked()
+
+
+@pytest.mark.parametrize(
+    ("raised", "seen"), [(KeyboardInterrupt(), KeyboardInterrupt), (OSError("no room"), ClusterError)]
+)
+def test_a_local_cluster_without_a_client_is_ended(
+    monkeypatch: pytest.MonkeyPatch, raised: BaseException, seen: type[BaseException]
+) -> None:
+    ended = []
+
+    class Started:
+        def __init__(self, **options: Any) -> None: ...
+
+        def close(self, timeout: float) -> None:
+            ended.append(timeout)
+
+    def refused(*arguments: Any, **options: Any) -> None:
+        raise raised
+
+    monkeypatch.setattr(distributed, "LocalCluster", Started)
+    monkeypatch.setattr(distributed, "Client", refused)
+    with pytest.raises(seen):
+        connect("local:1")
+    assert ended == [connection.ENDING]
 
 
 def test_when_the_client_is_killed_its_workers_end(rows: Path, tmp_path: Path) -> None:

@@ -14,8 +14,10 @@ import pyarrow.parquet
 import pytest
 
 from cluster_examples import prepared, run_here, write_svmlight
-from onlearn.cluster import training
+from onlearn.cluster import tasks, training
+from onlearn.cluster.shards import Shard
 from onlearn.data import DataError
+from onlearn.data.sources import Source
 from onlearn.models.run_certificate import run_certificate
 from onlearn.models.training import train as train_here
 
@@ -70,6 +72,12 @@ def test_columnar_files_that_lose_groups_between_rounds_are_noticed(tmp_path: Pa
     run.on_round = lambda one: COLUMNAR[name](path, points(rows=400))
     with pytest.raises(DataError, match=rf"{name} has changed since it was cut: it has 1 group of"):
         run.go()
+
+
+def test_a_file_that_a_worker_does_not_find_is_told() -> None:
+    nowhere = Source("a.svm", Path("/nowhere/a.svm"), None)
+    found = tasks.survey(None, Shard(0, "shard 0", (nowhere,)), None)
+    assert "a.svm is not there for the worker" in str(found.error)
 
 
 # ---------------------------------------------------------------------- rows that are held out

@@ -37,7 +37,7 @@ class Columns(NamedTuple):
 def is_collection(data: Any) -> bool:
     """Whether data are a Dask collection, or a tuple of arrays of Dask's; if not, they have to name files."""
     first = data[0] if isinstance(data, tuple) and data else data
-    if hasattr(first, "__dask_graph__"):
+    if hasattr(type(first), "to_delayed"):  # a Delayed would say yes to any attribute
         return True
     several = isinstance(data, Collection) and not (isinstance(data, str) or hasattr(data, "shape"))
     for one in data if several else [data]:  # an array or a table is one
@@ -135,6 +135,8 @@ def _rows_and_labels(part: Any, columns: Columns, extractors: Any) -> tuple[Any,
     if isinstance(part, tuple):
         X, y, *weights = part
         parsed = as_parsed(X) if hasattr(X, "tocsr") else CSR.of(np.asarray(X))
+        if not np.isfinite(parsed.data).all():
+            raise DataError("X has a value that is missing or infinite: replace it, or leave the row out")
         weight = np.asarray(weights[0], dtype=np.float64) if weights else None
         return parsed, np.asarray(y), _sound(weight)
     table = flat(as_source(part))

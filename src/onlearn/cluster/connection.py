@@ -88,7 +88,7 @@ class Checked(NamedTuple):
         if (refused := first_refused(arguments)) is not None:
             return refused
         if (why := differing(self.expected, versions_here())) is not None:
-            return Refused(other_versions(str(get_worker().address), why))
+            return Refused(other_versions(f"worker {get_worker().address}", why))
         return self.function(*arguments)
 
 
@@ -116,9 +116,7 @@ class Connection:
 
     def close(self) -> None:
         """End what was started here; a client that was given stays."""
-        for one in self._owned:
-            with contextlib.suppress(Exception):  # what cannot be ended in time ends with the process
-                one.close(timeout=ENDING)
+        end(self._owned)
         self._owned = ()
 
     @property
@@ -163,8 +161,11 @@ class Connection:
         return found
 
     def check_versions(self) -> list[str]:
-        """Refuse workers with other packages than here; returns a note if their processors differ."""
+        """Refuse a scheduler and workers with other packages than here; returns a note if the workers' processors
+        differ.
+        """
         self.wait_for_workers()
+        self._check_scheduler()
         told = self._ask(lambda: self.client.run(versions_here, on_error="return"), self.patience)
         found: list[tuple[str, Versions]] = []
         alive = {one.address for one in self.workers(fresh=True)}
@@ -174,6 +175,17 @@ class Connection:
             elif address in alive:  # else it has gone meanwhile
                 raise ClusterError(f"the worker {address} {unable(answer)}: {SAME}")
         return refuse_other(versions_here(), found)
+
+    def _check_scheduler(self) -> None:
+        """Refuse a scheduler that cannot load tasks, which it does before it hands them on; it computes nothing."""
+        name = f"scheduler {self.address}"
+        try:
+            there = self._ask(lambda: self.client.run_on_scheduler(versions_here))
+        except (ImportError, AttributeError, TypeError, ValueError) as error:  # of what is loaded there
+            raise ClusterError(f"the {name} {unable(error)}: {SAME}") from None
+        here = versions_here()
+        if (why := differing(here, there._replace(packages=here.packages))) is not None:
+            raise other_versions(name, why)
 
     def tell_workers(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Have every worker call a function; what it returns, and whether there is still a worker, does not matter."""
@@ -418,6 +430,13 @@ class Connection:
         return now if since is None else since
 
 
+def end(owned: Sequence[Any]) -> None:
+    """Close what was started here: clients and clusters."""
+    for one in owned:
+        with contextlib.suppress(Exception):  # what cannot be ended in time ends with the process
+            one.close(timeout=ENDING)
+
+
 def within(
     call: Callable[[], T], seconds: float, hopeless: Callable[[], bool] = bool, look: Callable[[], None] = lambda: None
 ) -> T:
@@ -459,16 +478,16 @@ def unable(error: Any) -> str:
     return "has no onlearn" if "No module named 'onlearn'" in told else f"cannot compute with this onlearn ({told})"
 
 
-def other_versions(address: str, why: str) -> ClusterError:
-    """The error about a worker with other versions than here."""
-    return ClusterError(f"the worker {address} {why}: {SAME}")
+def other_versions(name: str, why: str) -> ClusterError:
+    """The error about a worker or a scheduler with other versions than here."""
+    return ClusterError(f"the {name} {why}: {SAME}")
 
 
 def refuse_other(here: Versions, workers: list[tuple[str, Versions]]) -> list[str]:
     """Refuse workers with other packages than here; a note if their processors differ."""
     for address, there in workers:
         if (why := differing(here, there)) is not None:
-            raise other_versions(address, why)
+            raise other_versions(f"worker {address}", why)
     return processors([here, *(there for _, there in workers)])
 
 

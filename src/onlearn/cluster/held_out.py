@@ -12,7 +12,7 @@ from onlearn import data
 from onlearn.cluster.connection import Connection, Task
 from onlearn.cluster.rounds import Shared
 from onlearn.cluster.shards import APART, Shard
-from onlearn.cluster.tasks import task
+from onlearn.cluster.tasks import check_there, task
 from onlearn.models.evaluation import add_batches
 from onlearn.models.model import Model
 from onlearn.models.plan import Plan
@@ -43,6 +43,7 @@ class HeldOut(NamedTuple):
 @task
 def evaluate_held_out(job: HeldOut, shard: Shard) -> tuple[Any, Any]:
     """The evaluation of the rows of a shard that are held out, and the evidence if there is to be some."""
+    check_there(*shard.pieces)
     evaluation, evidence = copy.deepcopy((job.evaluation, job.evidence))
     batches = (batch.take(np.flatnonzero(held)) for batch, held in job.read_again(shard, workers=0) if held.any())
     add_batches(evaluation, job.model, batches, observer=evidence)

@@ -20,6 +20,7 @@ from onlearn.cluster.connection import PATIENCE, Connection, Task
 from onlearn.cluster.prediction_tasks import Job, Output, Part
 from onlearn.cluster.rounds import Shared
 from onlearn.cluster.scheduler import connect
+from onlearn.cluster.shards import everywhere
 from onlearn.data import BadRows, DataError
 from onlearn.data.shards import cut, first_decisions
 from onlearn.data.sources import Source, sources
@@ -198,11 +199,6 @@ class Shards:
 def usual_shards(nbytes: int) -> int:
     """The number of shards of files of so many bytes; it does not depend on the workers."""
     return max(SHARDS, math.ceil(nbytes / SHARD))
-
-
-def everywhere(shard: Source) -> Source:
-    """A shard whose path does not depend on the folder that a process runs in."""
-    return shard if shard.path is None else shard._replace(path=shard.path.absolute())
 
 
 def after(shard: Source, lines: int) -> Source:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn import data
-from onlearn.cluster.tasks import here, task
-from onlearn.data import BadRows, Batch, DataError
+from onlearn.cluster.tasks import check_there, task
+from onlearn.data import BadRows, Batch
 from onlearn.data.bad_rows import SHOWN, Bad
 from onlearn.data.shards import count_lines
 from onlearn.data.sources import Source
@@ -86,12 +86,6 @@ class ShardRows:
         """The part of the result that belongs to this shard."""
         bad = [one for _, one in self.bad.examples]
         return Part(made, self.bad.rows, self.lines, bad, self.bad.count, self.lacks_ids)
-
-
-def check_there(shard: Source) -> None:
-    """Refuse a file that this worker does not find."""
-    if shard.path is not None and not shard.path.exists():
-        raise DataError(f"{shard.name} is not there for the worker {here()}: all must find files by the same path")
 
 
 def check_rows(batch: Batch, columns: dict[str, Any]) -> None:

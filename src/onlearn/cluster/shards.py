@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from onlearn.data.sources import Source
+
 APART = 1 << 32  # between the numbers of the first rows of shards, by which rows are held out, and of lines of pieces
 
 
@@ -18,6 +20,11 @@ class Shard(NamedTuple):
     number: int
     name: str
     pieces: tuple[Any, ...] = ()  # ``Source``s; none: the rows are an argument of the task
+
+
+def everywhere(piece: Source) -> Source:
+    """A piece whose path does not depend on the folder that a process runs in."""
+    return piece if piece.path is None else piece._replace(path=piece.path.absolute())
 
 
 def deal(pieces: Sequence[Any], count: int) -> list[Shard]:

@@ -22,7 +22,7 @@ from onlearn.cluster.shards import Shard
 from onlearn.cluster.survey import Survey
 from onlearn.cluster.worker_memory import MEMORY
 from onlearn.data import BadRows, DataError
-from onlearn.data.sources import state_of
+from onlearn.data.sources import Source, state_of
 from onlearn.engine import reserve
 from onlearn.engine.csr import rows_at
 from onlearn.engine.training import AUDITED
@@ -72,9 +72,17 @@ def here() -> str | None:
         return None
 
 
+def check_there(*pieces: Source) -> None:
+    """Refuse files that this worker does not find."""
+    for path, name in dict.fromkeys((piece.path, piece.name) for piece in pieces):
+        if path is not None and not path.exists():
+            raise DataError(f"{name} is not there for the worker {here()}: all must find files by the same path")
+
+
 @task
 def survey(job: Job, shard: Shard, given: Any) -> Survey:
     """What the rows of a shard tell about features and labels."""
+    check_there(*shard.pieces)
     model = copy.copy(job.model)
     model.labels = None if model.labels is None else list(model.labels)
     model.far = model.far.unfitted()
@@ -83,6 +91,7 @@ def survey(job: Job, shard: Shard, given: Any) -> Survey:
 
 def rows_of(job: Job, prepared: Prepared, shard: Shard, given: Any) -> Rows:
     """The rows of a shard in the final features, read unless they are kept and the file has the same size and time."""
+    check_there(*shard.pieces)
     state = tuple(tuple(state_of(file)) for file in dict.fromkeys(piece._replace(part=None) for piece in shard.pieces))
 
     def read() -> tuple[Rows, int]:

@@ -15,7 +15,7 @@ from onlearn.cluster.connection import Connection
 from onlearn.cluster.options import ClusterOptions
 from onlearn.cluster.run import ClusterRun
 from onlearn.cluster.scheduler import connect
-from onlearn.cluster.shards import Shard, deal
+from onlearn.cluster.shards import Shard, deal, everywhere
 from onlearn.compiler import compile_seconds
 from onlearn.data.shards import cut
 from onlearn.data.sources import sources
@@ -197,7 +197,7 @@ def shards_of(plan: Plan, model: Model | None, options: ClusterOptions) -> tuple
     pieces = count * min(max(nbytes // (count * PIECE), 1), PIECES)
     reading = {**({} if model is None else model.reading), **plan.reading}
     how = {name: reading[name] for name in ("format", "delimiter", "max_line") if name in reading}
-    return count, deal(cut(named, pieces, **how), count)
+    return count, deal([everywhere(piece) for piece in cut(named, pieces, **how)], count)
 
 
 def usual_shards(nbytes: int) -> int:
