@@ -212,3 +212,22 @@ def test_a_budget_asks_for_no_more_than_the_file_tells(tmp_path):
     _rewritten(path, lambda header, arrays: header["dual"]["budget"].update(budget=10**11))
     with pytest.raises(ModelFileError, match="the budget does not have the shape"):
         load(path)
+
+
+@pytest.mark.parametrize("name", ["rule", "epochs", "geometry"])
+def test_a_long_value_is_not_quoted_as_a_whole(saved, name):
+    _rewritten(saved, lambda header, arrays: header["params"].update({name: "9" * 100_000}))
+    with pytest.raises(ModelFileError) as caught:
+        load(saved)
+    assert len(str(caught.value)) < 1000 + len(str(saved))
+
+
+def test_a_kind_of_multiclass_that_is_no_name_is_refused(saved):
+    _rewritten(saved, lambda header, arrays: header["params"].update(multiclass=["x"]))
+    with pytest.raises(ValueError, match="multiclass must be"):
+        load(saved).fit(hostile_models.X, hostile_models.THREE)
+
+
+def test_notebooks_show_models_of_strings_too(tmp_path):
+    hostile_models.SAMPLES["kernel strings"].make().save(tmp_path / "m.onl")
+    assert "examples" in load(tmp_path / "m.onl")._repr_html_()
