@@ -231,3 +231,26 @@ def test_a_kind_of_multiclass_that_is_no_name_is_refused(saved):
 def test_notebooks_show_models_of_strings_too(tmp_path):
     hostile_models.SAMPLES["kernel strings"].make().save(tmp_path / "m.onl")
     assert "examples" in load(tmp_path / "m.onl")._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [{"notes": 3}, {"sources": [1]}, {"seed": "x"}, {"seed": None}, {"unfinished": -1}, {"unfinished": 5},
+     {"unfinished": 5, "ended": 0, "files": [], "sources": [], "rows": 1, "plan": {"passes": "x"}}],
+    ids=str,
+)  # fmt: skip
+def test_how_a_model_was_trained_is_checked(tmp_path, facts):
+    path = tmp_path / "m.onl"
+    hostile_models.SAMPLES["model of a table"].make().save(path)
+    _rewritten(path, lambda header, arrays: header["model"]["trained"].update(facts))
+    with pytest.raises(ModelFileError, match=r"the header (has|lacks) .*model\.trained"):
+        load(path)
+
+
+def test_an_unfinished_run_takes_over_no_more_than_runs_write():
+    from onlearn.models.plan import Plan
+    from onlearn.models.run import take_plan
+
+    plan = Plan(["a.csv"])
+    take_plan(plan, {"passes": 3, "sources": ["/etc/passwd"], "cache": "/tmp"})
+    assert (plan.passes, plan.sources, plan.cache) == (3, ["a.csv"], True)
