@@ -212,3 +212,45 @@ def test_a_budget_asks_for_no_more_than_the_file_tells(tmp_path):
     _rewritten(path, lambda header, arrays: header["dual"]["budget"].update(budget=10**11))
     with pytest.raises(ModelFileError, match="the budget does not have the shape"):
         load(path)
+
+
+@pytest.mark.parametrize("name", ["rule", "epochs", "geometry"])
+def test_a_long_value_is_not_quoted_as_a_whole(saved, name):
+    _rewritten(saved, lambda header, arrays: header["params"].update({name: "9" * 100_000}))
+    with pytest.raises(ModelFileError) as caught:
+        load(saved)
+    assert len(str(caught.value)) < 1000 + len(str(saved))
+
+
+def test_a_kind_of_multiclass_that_is_no_name_is_refused(saved):
+    _rewritten(saved, lambda header, arrays: header["params"].update(multiclass=["x"]))
+    with pytest.raises(ValueError, match="multiclass must be"):
+        load(saved).fit(hostile_models.X, hostile_models.THREE)
+
+
+def test_notebooks_show_models_of_strings_too(tmp_path):
+    hostile_models.SAMPLES["kernel strings"].make().save(tmp_path / "m.onl")
+    assert "examples" in load(tmp_path / "m.onl")._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [{"notes": 3}, {"sources": [1]}, {"seed": "x"}, {"seed": None}, {"unfinished": -1}, {"unfinished": 5},
+     {"unfinished": 5, "ended": 0, "files": [], "sources": [], "rows": 1, "plan": {"passes": "x"}}],
+    ids=str,
+)  # fmt: skip
+def test_how_a_model_was_trained_is_checked(tmp_path, facts):
+    path = tmp_path / "m.onl"
+    hostile_models.SAMPLES["model of a table"].make().save(path)
+    _rewritten(path, lambda header, arrays: header["model"]["trained"].update(facts))
+    with pytest.raises(ModelFileError, match=r"the header (has|lacks) .*model\.trained"):
+        load(path)
+
+
+def test_an_unfinished_run_takes_over_no_more_than_runs_write():
+    from onlearn.models.plan import Plan
+    from onlearn.models.run import take_plan
+
+    plan = Plan(["a.csv"])
+    take_plan(plan, {"passes": 3, "sources": ["/etc/passwd"], "cache": "/tmp"})
+    assert (plan.passes, plan.sources, plan.cache) == (3, ["a.csv"], True)

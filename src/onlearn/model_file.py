@@ -44,6 +44,7 @@ from onlearn.model_schema import (
 from onlearn.whole_file import whole_file
 
 FORMAT = 2
+TOLD = 600  # characters of an error about what a file says
 SHOWN = 200  # characters of an error of the library that reads model files
 
 # The values of a learner's parameters; a dict is stored as pairs, for its keys need not be texts.
@@ -152,12 +153,10 @@ def errors_of(path: str | os.PathLike[str]) -> Iterator[None]:
     """Say of an error of what a file holds that it is about this file."""
     try:
         yield
-    except ModelFileError as error:
-        raise ModelFileError(f"cannot load {path}: {error}") from None
-    except ValueError as error:
-        raise ModelFileError(f"cannot load {path}: {error}") from None
+    except ValueError as error:  # ModelFileError, too; what it quotes from the file may be long
+        raise ModelFileError(f"cannot load {path}: {inert(error, TOLD)}") from None
     except Exception as error:  # no schema foresaw it
-        raise ModelFileError(f"{path} is damaged ({type(error).__name__}: {error})") from error
+        raise ModelFileError(f"{path} is damaged ({type(error).__name__}: {inert(error, TOLD)})") from error
 
 
 def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:

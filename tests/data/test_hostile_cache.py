@@ -198,6 +198,19 @@ def test_forged_caches(tmp_path):
     run_forgeries(0, 300, tmp_path)
 
 
+def test_a_table_with_columns_that_no_reader_makes_is_damaged():
+    """Few functions take dictionaries, runs and views, which readers write out."""
+    from onlearn.data.registry import Parsed
+    from onlearn.data.row_store import DamagedError, pack, unpack
+
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([1, 2], pa.int32()), pa.array(["a", "b"]))
+    for column in (pa.array(["a", "b"], pa.string_view()), pa.array(["a", "b"]).dictionary_encode(), runs):
+        packed = pack(Parsed(pa.table({"t": column}), np.arange(2), 2))
+        assert packed is not None
+        with pytest.raises(DamagedError):
+            unpack(*packed)
+
+
 @pytest.mark.slow
 def test_many_forged_caches(tmp_path):
     run_forgeries(300, 5000, tmp_path)

@@ -336,6 +336,86 @@ def test_the_place_of_what_is_wrong(tmp_path):
         list(read(path))
 
 
+def far_dates() -> dict[str, pa.Array]:
+    """Dates that Python has no object for, beside a text that is not UTF-8 in row 2."""
+    dates = pa.array([2**31 - 1] * 6, pa.int32()).view(pa.date32())
+    texts = as_text([b"a", b"\xff", b"c", b"d", b"e", b"f"])
+    structs = pa.StructArray.from_arrays([dates, texts], ["date", "text"])
+    ends = pa.array(range(7), pa.int32())
+    return {
+        "list": pa.ListArray.from_arrays(ends, dates),
+        "structs": pa.ListArray.from_arrays(ends, structs),
+        "fixed": pa.FixedSizeListArray.from_arrays(structs, 1),
+        "map": pa.MapArray.from_arrays(ends, texts, dates),
+        "union": pa.UnionArray.from_sparse(pa.array([0, 1] * 3, pa.int8()), [dates, texts]),
+    }
+
+
+@pytest.mark.parametrize("name", far_dates())
+def test_times_that_python_has_no_object_for(tmp_path, name):
+    from onlearn.data import BadRows, read
+
+    labels = ["p", "q", "p", None, "q", "p"]
+    path = written(tmp_path / "a.arrow", pa.table({"c": far_dates()[name], "n": range(6), "label": labels}))
+    bad = BadRows(limit=1.0)
+    kept = [n for batch in read(path, bad=bad) for n in batch.rows["n"].to_pylist()]
+    raw = [] if name == "list" else [1]
+    assert kept == [n for n in range(6) if n not in (*raw, 3)]
+    assert [one.line - 1 for _, one in bad.examples] == [*raw, 3]
+
+
+def test_times_that_python_has_no_object_for_elsewhere(tmp_path):
+    from onlearn.data import DataError, read
+    from onlearn.report.evidence import row_text
+    from onlearn.streaming.items import plain_rows
+
+    table = pa.table({"label": far_dates()["list"], "n": range(6)})
+    assert "2147483647" in row_text(table, 0) and "n: 0" in row_text(table, 0)
+    with pytest.raises(DataError, match="the column 'label' holds times"):
+        list(plain_rows(table))
+    with pytest.raises(DataError, match=r"list<.*date32.* cannot be labels"):
+        list(read(written(tmp_path / "a.arrow", table), task="multilabel"))
+
+
+def patched(raw: bytes, old: int, new: int, shown: str) -> bytes:
+    """A stream with a byte of its schema changed, so that PyArrow shows it, or refuses it, in these words."""
+    for place in [place for place in range(8, 400) if raw[place] == old]:
+        made = raw[:place] + bytes([new]) + raw[place + 1 :]
+        try:
+            found = str(pa.ipc.open_stream(made).schema)
+        except (pa.ArrowException, OSError) as error:
+            found = str(error)
+        if shown in found:
+            return made
+    raise AssertionError
+
+
+def test_types_that_pyarrow_has_no_arrays_of(tmp_path):
+    from onlearn.data import DataError, read
+
+    column = pa.array([(1, 2, 3)] * 4, pa.month_day_nano_interval())
+    for values in (column, pa.ListArray.from_arrays(pa.array(range(5), pa.int32()), column)):
+        raw = stream_of(pa.table({"c": values, "label": ["p", "q"] * 2}))
+        (tmp_path / "a.arrows").write_bytes(patched(raw, 2, 1, "day_time_interval"))
+        with pytest.raises(DataError, match="values of type day_time_interval cannot be read"):
+            list(read(tmp_path / "a.arrows"))
+
+
+def test_the_command_refuses_schemas_in_one_sentence(tmp_path, capsys):
+    from onlearn.cli import run
+
+    wide = stream_of(pa.table({"a": pa.array([1, 2], pa.int64()), "label": ["p", "q"]}))
+    (tmp_path / "a.arrows").write_bytes(patched(wide, 64, 128, "more than 64 bits"))
+    columns = [pa.array(["p", "q"]), pa.array(["r", "s"]), pa.array([1, 2])]
+    twice = pa.Table.from_arrays(columns, ["label", "label", "a"])
+    written(tmp_path / "b.arrow", twice)
+    written(tmp_path / "b.parquet", twice)
+    for name, said in (("a.arrows", "cannot be read"), ("b.arrow", "'label'"), ("b.parquet", "'label'")):
+        assert run(["train", str(tmp_path / name), "-o", str(tmp_path / "m.onl")]) == 2
+        (line,) = [line for line in capsys.readouterr().err.splitlines() if line]
+        assert name in line and said in line
+
+
 ROWS = 1 << 40
 NULLS = pa.Array.from_buffers(pa.null(), ROWS, [None])
 

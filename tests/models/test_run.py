@@ -228,6 +228,13 @@ def test_one_label_only(tmp_path):
         Run(Plan([str(tmp_path / "a.svm")])).go()
 
 
+def test_a_long_label_is_not_quoted_as_a_whole(tmp_path):
+    (tmp_path / "a.csv").write_text("label,x\n" + f"{'long' * 1000},1\n" * 3)
+    with pytest.raises(data.DataError, match="only one label") as caught:
+        Run(Plan([str(tmp_path / "a.csv")])).go()
+    assert len(str(caught.value)) < 500
+
+
 def test_held_out_rows_are_not_learned_from(tmp_path):
     source = numbers(tmp_path / "a.svm")
     run = Run(Plan([source], passes=1, holdout=0.25))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from onlearn.data.bad_rows import DataError
 from onlearn.engine.number_names import label_name
 
 UNIT = "\x1f"
@@ -36,9 +37,15 @@ def labels_in(name: str) -> tuple[str, ...]:
 
 def joined(column: Any) -> Any:
     """An Arrow column of lists as one of names of sets, for ``set_name``; null where there is no list."""
+    import pyarrow as pa
+
     from onlearn.data.arrow import from_strings
 
-    return from_strings([None if row is None else UNIT.join(map(_written, row)) for row in column.to_pylist()])
+    try:
+        rows = column.to_pylist()
+    except (ValueError, OverflowError, pa.ArrowException) as error:
+        raise DataError(f"a column of {column.type} cannot be labels: Python has no object for some of them") from error
+    return from_strings([None if row is None else UNIT.join(map(_written, row)) for row in rows])
 
 
 def _written(label: Any) -> str:

@@ -27,6 +27,7 @@ import numpy as np
 from onlearn.data.arrow import from_numpy, numbers
 from onlearn.data.bad_rows import Bad
 from onlearn.data.batch import NamedRows, is_table, rows_in
+from onlearn.data.formats.record_batches import is_plain
 from onlearn.data.registry import Parsed, readers
 from onlearn.data.sources import Source
 from onlearn.engine.csr import CSR
@@ -316,6 +317,7 @@ def unpack(facts: dict[str, Any], arrays: Arrays) -> Parsed:
         rows = named_rows(arrays, facts["prefixes"])
     elif "rows.table" in arrays:
         rows = read_stream(arrays["rows.table"])
+        require(all(map(is_plain, rows.schema.types)))
     else:
         rows = matrix(arrays, facts)
     count = rows_in(rows)

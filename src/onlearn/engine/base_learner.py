@@ -190,7 +190,9 @@ class BaseLearner:
         """What a notebook shows of it: what it has learned from, how many mistakes it made, its loss."""
         if self.training is None:
             return [("learned", "nothing yet")]
-        made = [("examples", number(int(self.n_seen_))), ("features", number(int(self.n_features_in_)))]
+        made = [("examples", number(int(self.n_seen_)))]
+        if hasattr(self, "n_features_in_"):  # strings and trees have no columns
+            made.append(("features", number(int(self.n_features_in_))))
         if self.task.classifies:
             made.insert(0, ("classes", number_of(list(self.classes_))))
         if self.is_progressive:

@@ -109,7 +109,7 @@ class Classification:
         if not rule.classification:
             raise ValueError(f"the rule {rule!r} is for regression; use it with OnlineRegressor")
         output = rule.multiclass if multiclass == "auto" else multiclass
-        if output not in OUTPUTS:
+        if not isinstance(output, str) or output not in OUTPUTS:
             raise ValueError(f"multiclass must be 'auto', {', '.join(map(repr, OUTPUTS))}, not {multiclass!r}")
         if output == "softmax" and rule.name != "logistic":
             raise ValueError(f"multiclass='softmax' is the logistic rule's; {rule!r} goes with 'true' or 'one-vs-all'")

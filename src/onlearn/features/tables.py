@@ -26,6 +26,7 @@ from onlearn.data.arrow import (
     string_parts,
 )
 from onlearn.data.batch import NamedRows
+from onlearn.data.formats.record_batches import with_bytes
 from onlearn.data.names import is_number, number_names
 from onlearn.data.table_roles import shown
 from onlearn.engine.csr import CSR
@@ -49,11 +50,11 @@ def as_source(rows: Any) -> Any:
     import pyarrow as pa
 
     if isinstance(rows, pa.Table):
-        return rows
+        return _sound(rows)
     if isinstance(rows, pa.RecordBatch):
-        return pa.Table.from_batches([rows])
+        return _sound(pa.Table.from_batches([rows]))
     if isinstance(rows, (pa.Array, pa.ChunkedArray)):
-        return _one_column(rows)
+        return _sound(_one_column(rows))
     refuse_lazy(rows)
     module = type(rows).__module__.partition(".")[0]
     if module == "pandas":
@@ -80,6 +81,25 @@ def as_source(rows: Any) -> Any:
     if not hasattr(rows, "__iter__"):
         raise TypeError(f"X must be a table, a list of texts, a list of dicts or a matrix, not a {type(rows).__name__}")
     return _from_list(list(rows))
+
+
+def _sound(table: Any) -> Any:
+    """The table, whose offsets and indices are checked: PyArrow reads files without, and wrong ones end the process.
+
+    Text need not be UTF-8: that concerns only the rows that it stands in.
+    """
+    import pyarrow as pa
+
+    try:
+        table.validate(full=True)
+    except pa.ArrowInvalid as error:
+        for name, column in zip(table.column_names, table.columns):
+            for chunk in column.chunks:
+                try:
+                    chunk.view(with_bytes(chunk.type)).validate(full=True)
+                except (pa.ArrowException, ValueError):
+                    raise ValueError(f"the column {name!r} of the table is damaged: {error}") from None
+    return table
 
 
 def _texts(values: Any, name: str = TEXT) -> Any:

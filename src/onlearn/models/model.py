@@ -45,6 +45,7 @@ from onlearn.models.multilabel import (
 )
 from onlearn.models.stored_reading import READING, check_reading
 from onlearn.models.threshold import Threshold, threshold_of
+from onlearn.models.trained_facts import check_trained
 
 if TYPE_CHECKING:
     from onlearn.models.explain import Explanation
@@ -439,6 +440,7 @@ class Model:
         check_facts(facts, FILED)
         mine = facts["model"]
         check_reading(mine["reading"])
+        check_trained(mine["trained"], "model.trained")
         self.task, self.labels, self.reading, self.trained = (
             mine[key] for key in ("task", "labels", "reading", "trained")
         )

@@ -264,17 +264,20 @@ def _list_column(source: Source, format: str, options: TrainOptions) -> str | No
 
     if source.compression is not None:
         return None
-    if format == "parquet":
-        from pyarrow import parquet
+    try:
+        if format == "parquet":
+            from pyarrow import parquet
 
-        schema = parquet.read_schema(str(source.path))
-    else:
-        try:
-            schema = pa.ipc.open_file(pa.OSFile(str(source.path))).schema
-        except pa.ArrowInvalid:
-            schema = pa.ipc.open_stream(pa.OSFile(str(source.path))).schema
+            schema = parquet.read_schema(str(source.path))
+        else:
+            try:
+                schema = pa.ipc.open_file(pa.OSFile(str(source.path))).schema
+            except pa.ArrowInvalid:
+                schema = pa.ipc.open_stream(pa.OSFile(str(source.path))).schema
+    except pa.ArrowException:  # the reader says what is wrong with it
+        return None
     target = options.target if options.target is not None else usual_target(schema.names)
-    if target in schema.names and is_list(schema.field(target).type):
+    if any(field.name == target and is_list(field.type) for field in schema):
         return f"the target, {target!r}, is a column of lists in {source.name}"
     return None
 

@@ -29,6 +29,7 @@ from onlearn.models.run_reading import Reading, Start, refuse_hashed
 from onlearn.models.run_report import RunReport, Watch, is_unfinished
 from onlearn.models.threshold_choice import set_threshold
 from onlearn.models.train_options import BITS
+from onlearn.models.trained_facts import KEPT
 from onlearn.models.trial import is_free, tried
 
 
@@ -244,7 +245,7 @@ def take_plan(plan: Plan, before: dict[str, Any]) -> None:
     given = {"calibrate"} if plan.calibrate else set()
     given |= set() if plan.threshold is None else {"threshold", "positive"}
     for name, value in before.items():
-        if name not in given:
+        if name in KEPT and name not in given:
             setattr(plan, name, value)
 
 

@@ -23,6 +23,7 @@ from onlearn.features import Counts, FeatureMap, Interaction, Number, Text
 from onlearn.features.feature_map import MATRIX, NAMED, TABLE, kind_of
 from onlearn.features.roles import LOOK_AT
 from onlearn.features.value_effects import CLASSES, indicators
+from onlearn.inert_text import inert
 from onlearn.models.evaluation import Observer, add_batches
 from onlearn.models.model import Model, as_learner
 from onlearn.models.plan import PASSES, Plan, default_learner
@@ -478,7 +479,7 @@ def refuse_one_label(labels: list[str], rows: int, held_out: bool) -> None:
     """Refuse first rows, so many of them, that have only one label, or none."""
     if len(labels) < 2:
         which = "but for those held out, " if held_out else ""
-        only = f", {labels[0]!r}" if labels else ""
+        only = f", {inert(labels[0])!r}" if labels else ""
         raise DataError(
             f"{which}the first {rows} rows have only one label{only}: there is nothing to tell apart "
             "(shuffle the rows, or name all labels with classes=)"

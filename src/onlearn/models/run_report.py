@@ -21,15 +21,10 @@ from onlearn.models.far_indices import HashedFar
 from onlearn.models.model import Model
 from onlearn.models.multilabel import MULTILABEL
 from onlearn.models.plan import Plan
+from onlearn.models.trained_facts import KEPT
 
 if TYPE_CHECKING:
     from onlearn.models.run import Run
-
-# The parts of a plan that the model keeps, so that an unfinished run can be resumed.
-KEPT = (
-    "seed", "labels", "passes", "min_count", "per_class", "prune_weights", "holdout", "calibrate", "threshold",
-    "positive",
-)  # fmt: skip
 
 
 class Progress(NamedTuple):

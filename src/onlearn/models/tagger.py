@@ -31,6 +31,7 @@ from onlearn.model_schema import (
 )
 from onlearn.models.stored_reading import READING, check_reading
 from onlearn.models.tag_files import format_of
+from onlearn.models.trained_facts import check_trained
 from onlearn.sequence.base import Contribution, SequenceLearner
 from onlearn.sequence.inputs import as_sentences
 from onlearn.sequence.spans import SCHEMES, Constraints
@@ -211,6 +212,7 @@ class Tagger:
         check_facts(facts, self.FILED)
         mine = facts["tagger"]
         check_reading(mine["reading"])
+        check_trained(mine["trained"], "tagger.trained")
         if not mine["columns"]:
             raise ValueError("the header does not say what the tagger learned from")
         self.columns, self.scheme = mine["columns"], mine["scheme"]

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlearn.data.arrow import in_one_piece
 from onlearn.data.batch import NamedRows, is_table
+from onlearn.data.formats.columnar import cell
 from onlearn.engine.csr import CSR
 from onlearn.inert_text import inert
 from onlearn.models.evaluation import Predictions
@@ -407,7 +409,9 @@ def thinned(entries: Sequence[Any], most: int) -> list[Any]:
 def row_text(rows: Any, row: int) -> str:
     """A row in one short line, as far as that shows it: a text, cells by column, or features with their values."""
     if is_table(rows):
-        cells = {name: value for name, value in rows.slice(row, 1).to_pylist()[0].items() if value is not None}
+        here = rows.slice(row, 1)
+        values = (cell(in_one_piece(column)) for column in here.columns)
+        cells = {name: value for name, value in zip(here.column_names, values) if value is not None}
         if len(cells) == 1:
             return inert(next(iter(cells.values())), ROW)
         return inert("; ".join(f"{inert(name, 40)}: {_cell(value)}" for name, value in cells.items()), ROW)

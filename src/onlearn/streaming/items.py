@@ -148,11 +148,22 @@ def plain_rows(rows: Any) -> Iterator[Any]:
             yield _by_name(rows.between(n, n + 1))
     elif is_table(rows):
         for start in range(0, rows.num_rows, SLICE):
-            for row in rows.slice(start, SLICE).to_pylist():
+            for row in _as_mappings(rows.slice(start, SLICE)):
                 yield {name: value for name, value in row.items() if value is not None}
     else:
         for n in range(rows_in(rows)):
             yield rows.take(np.array([n]))  # a copy, so that it may be kept without the batch
+
+
+def _as_mappings(table: Any) -> list[dict[str, Any]]:
+    """The rows of a table by name."""
+    columns = {}
+    for name, column in zip(table.column_names, table.columns):
+        try:
+            columns[name] = column.to_pylist()
+        except (ValueError, OverflowError) as error:  # of PyArrow, too
+            raise data.DataError(f"the column {name!r} holds times that Python has no object for: {error}") from error
+    return [dict(zip(columns, row)) for row in zip(*columns.values())] if columns else [{}] * len(table)
 
 
 def _by_name(row: NamedRows) -> dict[str, float]:

@@ -169,11 +169,15 @@ def as_text(row: Any) -> bytes:
 
 
 def cell(values: Any) -> Any:
-    """The only value of an array; text that is not UTF-8 as bytes."""
-    try:
-        return tellable(values).to_pylist()[0]
-    except UnicodeDecodeError:
-        return values.view(with_bytes(values.type)).to_pylist()[0]
+    """The only value of an array; text that is not UTF-8 as bytes; what Python has no object for as Arrow prints it."""
+    import pyarrow as pa
+
+    for same in (tellable, lambda values: values.view(with_bytes(values.type))):
+        try:
+            return same(values).to_pylist()[0]
+        except (ValueError, OverflowError, pa.ArrowException):
+            pass
+    return " ".join(str(values).split())
 
 
 def seekable(stream: Stream) -> Any:

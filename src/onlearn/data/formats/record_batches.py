@@ -23,6 +23,7 @@ VIEWS = ("string_view", "binary_view")
 LISTS = ("list", "large_list", "fixed_size_list")
 LIST_VIEWS = ("list_view", "large_list_view")
 SHORT_DECIMALS = ("decimal32", "decimal64")
+CLASSLESS = ("month_interval", "day_time_interval")
 
 
 def is_of(kind: Any, *names: str) -> bool:
@@ -65,6 +66,8 @@ def is_all_text(batch: Any) -> bool:
     """
     import pyarrow as pa
 
+    for kind in batch.schema.types:
+        check_known(kind)
     size = batch.get_total_buffer_size()
     if batch.num_rows > BITLESS + 8 * size:
         raise pa.ArrowInvalid(f"it states {batch.num_rows:,} rows, but holds {size:,} bytes")
@@ -78,6 +81,29 @@ def is_all_text(batch: Any) -> bool:
             raise error from None
     pa.record_batch(columns, [str(n) for n in range(len(columns))]).validate(full=True)
     return False
+
+
+def check_known(kind: Any) -> None:
+    """Refuse a type that PyArrow reads but has no class of arrays for, which not even a column can be made of."""
+    import pyarrow as pa
+
+    if str(kind) in CLASSLESS:
+        raise pa.ArrowNotImplementedError(f"values of type {kind} cannot be read")
+    for inner in types_within(kind):
+        check_known(inner)
+
+
+def types_within(kind: Any) -> list[Any]:
+    """The types of the values inside the values of an Arrow type."""
+    if is_extension(kind):
+        return [kind.storage_type]
+    if is_of(kind, "map"):
+        return [kind.key_type, kind.item_type]
+    if is_of(kind, "struct", "union"):
+        return [field.type for field in kind]
+    if is_of(kind, "dictionary", "run_end_encoded", *LISTS, *LIST_VIEWS):
+        return [kind.value_type]
+    return []
 
 
 def with_bytes(kind: Any) -> Any:
@@ -113,15 +139,31 @@ def not_text(column: Any) -> np.ndarray:
     """A mask of the values of a plain array that hold text which is not UTF-8, anywhere inside."""
     import pyarrow as pa
 
-    wrong = np.zeros(len(column), bool)
+    kind, wrong = column.type, np.zeros(len(column), bool)
     try:
         column.validate(full=True)
+        return wrong
     except pa.ArrowInvalid:
-        for row in range(len(column)):
-            try:
-                column[row].as_py()
-            except UnicodeDecodeError:
-                wrong[row] = True
+        pass
+    if is_of(kind, "list", "large_list", "map"):
+        places = numbers(column.offsets)
+        first, count = int(places[0]), int(places[-1] - places[0])
+        inner = (column.keys, column.items) if is_of(kind, "map") else (column.values,)
+        before = sums(np.any([not_text(part.slice(first, count)) for part in inner], axis=0))
+        return (np.diff(before[places - first]) > 0) & ~is_missing(column)
+    if is_of(kind, "fixed_size_list"):
+        size = kind.list_size
+        within = not_text(column.values.slice(column.offset * size, len(column) * size))
+        return within.reshape(len(column), size).any(axis=1) & ~is_missing(column)
+    if is_of(kind, "struct"):
+        return np.any([wrong, *map(not_text, column.flatten())], axis=0)
+    for row in range(len(column)):
+        try:
+            column[row].as_py()
+        except UnicodeDecodeError:
+            wrong[row] = True
+        except (ValueError, OverflowError):  # a time that Python has no object for, in a union
+            pass
     return wrong
 
 
