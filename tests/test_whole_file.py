@@ -162,3 +162,18 @@ def test_an_error_before_writing_names_the_target(tmp_path, monkeypatch):
     with pytest.raises(PermissionError, match=r"cannot be written: Permission denied: .*a\.html'$") as caught:
         write_whole(tmp_path / "a.html", b"new")
     assert caught.value.filename == str(tmp_path / "a.html")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
+    target = tmp_path / "m.onl"
+    before = os.umask(0o022)
+    try:
+        write_whole(target, b"first")
+        assert target.stat().st_mode & 0o777 == 0o644
+        target.chmod(0o600)
+        write_whole(target, b"second")
+    finally:
+        os.umask(before)
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert target.read_bytes() == b"second"

@@ -135,7 +135,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
         yield temporary
         with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
+        os.chmod(temporary, _mode(target))
         beside.replace()
     except BaseException as error:
         beside.discard()
@@ -147,6 +147,15 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
 def _about(target: Path, error: OSError) -> OSError:
     """The error as one about the target: the temporary name is nobody's business."""
     return OSError(error.errno, f"cannot be written: {error.strerror}", str(target))
+
+
+def _mode(target: Path) -> int:
+    """The permissions of a file that is replaced, or those of a new one: what was private stays so."""
+    with contextlib.suppress(OSError):
+        found = target.lstat()
+        if stat.S_ISREG(found.st_mode):
+            return stat.S_IMODE(found.st_mode)
+    return 0o666 & ~_umask()
 
 
 def _umask() -> int:
