@@ -403,7 +403,7 @@ def test_columns_stand_in_the_order_of_the_file(tmp_path):
     for other in ("1", '"z"'):  # a column of two kinds is not read by Arrow
         lines = [
             '{"x": 1, "day": "2012-01-01", "h": 9300000000000000000}',
-            '{"x": %s, "day": "2012-01-02", "h": 2}' % other,
+            f'{{"x": {other}, "day": "2012-01-02", "h": 2}}',
         ]
         with read(written(tmp_path / "a.jsonl", "\n".join(lines)), target=0, task="classify") as reader:
             batch = next(reader)
