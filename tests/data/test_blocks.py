@@ -6,6 +6,7 @@ import io
 import subprocess
 import sys
 import textwrap
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 
 from onlearn.data import BadRows, DataError, read
 from onlearn.data.blocks import blank_line_ends, blocks
+from onlearn.data.formats.csv_layout import guess_quotes
+from onlearn.data.registry import without_quoted
 from onlearn.data.shards import count_lines, cut, first_decisions, numbered
 from onlearn.data.sources import Stream, first_lines, sources
 
@@ -162,9 +165,21 @@ def test_blocks_leave_out_long_lines(tmp_path_factory, lengths, size, longest, e
 def test_first_lines_stop_at_the_limit(tmp_path):
     (tmp_path / "a").write_bytes(b"x" * 100_000 + b"\ny\n")
     stream = Stream(sources(tmp_path / "a")[0])
-    assert [len(line) for line in first_lines(stream, 100, most=1000)] == [1600]
+    assert [len(line) for line in first_lines(stream, 100, most=1000)] == [1001]
     assert [len(line) for line in first_lines(stream, 100)] == [100_000, 1]
     stream.close()
+
+
+def test_guesses_about_long_quoted_cells_take_little_memory():
+    cell = 'a\t"' + "x" * (1 << 20)
+    assert guess_quotes([cell + '"'], "\t")  # which compiles the patterns
+    tracemalloc.start()
+    assert without_quoted(cell) == cell and without_quoted(cell + '""y" z') == "a\t z"
+    assert not guess_quotes([cell], "\t")
+    assert guess_quotes([cell + '""y" \tb', 'c\t""'], "\t")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 << 20
 
 
 def test_standard_input(monkeypatch):

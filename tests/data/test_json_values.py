@@ -92,6 +92,8 @@ ODD = st.sampled_from(
         "NaN",
         "Infinity",
         "-Infinity",
+        "-NaN",
+        "9" * 5000,
         "1e400",
         "-1e400",
         "1.7976931348623159e308",
@@ -356,3 +358,53 @@ def test_labels_in_lists_have_the_names_of_numbers(tmp_path):
         with read(path, task="multilabel", block_size=size) as reader:
             sets = [batch.label_sets[code] for batch in reader for code in batch.codes]
         assert sets == [("1", "2"), ("1", "x"), (), ("100000000000000000000",)]
+
+
+def test_a_number_of_thousands_of_digits_makes_a_bad_row(tmp_path):
+    lines = [
+        '{"y": "a", "x": 1}',
+        '{"y": "b", "x": %s}',
+        '{"y": %s, "x": 2}',
+        '{"y": "a", "x": 3, "l": [-%s]}',
+        '{"y": "b"}',
+    ]
+    path = written(tmp_path / "a.jsonl", "\n".join(lines).replace("%s", "9" * 5000))
+    for few, arrow in ((1, True), (1000, False)):
+        with parsing(few, arrow):
+            bad = BadRows(limit=1.0)
+            with read(path, bad=bad, target="y", workers=0) as reader:
+                assert [batch.lines.tolist() for batch in reader] == [[1, 5]]
+        assert bad.count == 3 and "beyond the range of floats" in bad.summary()
+
+
+def test_minus_nan_is_no_json(tmp_path):
+    lines = ['{"y": "a", "x": 1}', '{"y": "a", "x": NaN}', '{"y": "a", "x": -NaN}']
+    for more in ([], ['{"y": "a", "x": "z"}']):  # the latter lines are not read by Arrow
+        path = written(tmp_path / "a.jsonl", "\n".join([*lines, *more]))
+        found, bad, _ = rows_by_line(path, target="y", types={"x": "number"})
+        assert {1, 2} == {*found} and bad == {3, 4} - ({4} if not more else set())
+
+
+def test_a_text_leaves_the_first_lists_of_a_column_as_they_are(tmp_path):
+    first, later = ['{"y": "a", "l": [], "m": [[]]}'] * 3, ['{"y": "b", "l": [1], "m": [["x"]]}']
+    for other in (
+        '{"y": "c", "l": "x"}',
+        '{"y": "c", "m": "x"}',
+        '{"y": "c", "m": [1]}',
+        '{"y": "c", "l": true, "m": 2}',
+    ):
+        path = written(tmp_path / "a.jsonl", "\n".join([*first, *later, other]))
+        decisions = rows_by_line(written(tmp_path / "b.jsonl", "\n".join(first)), target="y")[2].decisions()
+        found, bad, _ = rows_by_line(path, target="y", decisions=decisions)
+        assert found[4] == ("b", {"l": [1.0], "m": [["x"]]}) and bad == {5}, other
+
+
+def test_columns_stand_in_the_order_of_the_file(tmp_path):
+    for other in ("1", '"z"'):  # a column of two kinds is not read by Arrow
+        lines = [
+            '{"x": 1, "day": "2012-01-01", "h": 9300000000000000000}',
+            f'{{"x": {other}, "day": "2012-01-02", "h": 2}}',
+        ]
+        with read(written(tmp_path / "a.jsonl", "\n".join(lines)), target=0, task="classify") as reader:
+            batch = next(reader)
+        assert batch.rows.column_names == ["day", "h"] and batch.y[0] == "1"

@@ -277,5 +277,5 @@ def guess_delimiter(lines: list[str]) -> str:
 
 
 def without_quoted(line: str) -> str:
-    """A line without its quoted parts."""
-    return re.sub(r'"(?:[^"]|"")*"', "", line)
+    """A line without its quoted parts. A doubled quote ends one part and begins the next."""
+    return re.sub(r'"[^"]*"', "", line)

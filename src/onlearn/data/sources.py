@@ -334,6 +334,6 @@ def first_lines(stream: Stream, size: int = 1 << 16, most: int = LONGEST) -> lis
         head = stream.head(size)
         if b"\n" in head or b"\r" in head or len(head) < size or size > most:
             break
-        size *= 4
+        size = min(4 * size, most + 1)
     lines = lines_of(head)
     return lines[:-1] if len(lines) > 1 and len(head) == size else lines

@@ -42,7 +42,7 @@ def guess_quotes(lines: list[str], delimiter: str) -> bool:
     if delimiter != "\t":
         return True
     opened = re.compile(r'(?:^|\t) *"')
-    whole = re.compile(r'(?:^|\t) *"(?:[^"]|"")*" *(?=\t|\r?$)')
+    whole = re.compile(r'(?:^|\t) *"[^"]*(?:""[^"]*)*" *(?=\t|\r?$)')
     lines_with_quotes = [line for line in lines if opened.search(line)]
     return bool(lines_with_quotes) and all(
         len(opened.findall(line)) <= len(whole.findall(line)) for line in lines_with_quotes

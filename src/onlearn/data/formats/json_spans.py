@@ -19,11 +19,12 @@ from onlearn.compiler.intrinsics import BITS, eight, equal, trailing_zeros
 from onlearn.data.arrow import in_one_piece
 from onlearn.data.bad_rows import TOLD, Bad, PieceBad
 from onlearn.data.blocks import BLANK, Block, further_bad, inside
+from onlearn.data.formats.json_values import json_value
 from onlearn.data.formats.scanning import wrong_bytes
 from onlearn.data.table_roles import flat, spread
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
-NEWLINE, QUOTE, BACKSLASH = 10, 34, 92
+NEWLINE, QUOTE, MINUS, BACKSLASH = 10, 34, 45, 92
 DEEPEST = 64  # nested brackets
 PARTS = 8  # of lines that Arrow refuses
 FEW = 1000  # lines that are parsed one by one if Arrow refuses them
@@ -78,7 +79,7 @@ def depths(text: Any, starts: Any, lines: Any, found: Any) -> None:
             elif depth == 0:
                 whole &= c == 32 or c == 9 or c == 13
             elif c == 73 or c == 78:  # no other word of JSON has an I or an N
-                finite &= c == 78 and lists == 0
+                finite &= c == 78 and lists == 0 and text[p - ONE] != MINUS  # Arrow would take -NaN
             p += ONE
             c = text[p]
         if whole and depth == 0 and values == 1:
@@ -169,6 +170,7 @@ def by_arrow(text: np.ndarray, count: int) -> dict[str, Any] | None:
     table = read_json(text, count, {})
     if table is None:
         return None
+    order = table.column_names
     kinds = {field.name: without_times(field.type) for field in table.schema}
     kinds = {name: kind for name, kind in kinds.items() if kind != table[name].type or not is_valid(table[name])}
     if kinds:  # a string that looks like a date stays a string, and a list keeps its nulls
@@ -178,7 +180,7 @@ def by_arrow(text: np.ndarray, count: int) -> dict[str, Any] | None:
     whole = {name: pa.uint64() for name, column in zip(table.column_names, table.columns) if may_be_unsigned(column)}
     if whole and (exact := read_json(text, count, kinds | whole)) is not None:
         table = exact
-    table = flat(table)
+    table = flat(table.select(order))  # columns whose types are given come first in a table
     names = table.column_names
     return dict(zip(names, map(in_one_piece, table.columns))) if len(set(names)) == len(names) else None
 
@@ -261,7 +263,7 @@ def parsed_line(raw: bytes, depth: int = 1) -> dict[str, Any]:
     """The row that a line holds; raises ValueError or RecursionError if there is none."""
     if depth > DEEPEST:
         raise WrongLineError(f"it is nested more than {DEEPEST} deep")
-    row = json.loads(raw.decode())
+    row = json_value(raw)
     if not isinstance(row, dict):
         error = WrongLineError("it is not a JSON object")
         error.column = 1

@@ -27,6 +27,24 @@ class OtherKindError(ValueError):
     """A value is not of the kind of its column."""
 
 
+def json_value(raw: bytes) -> Any:
+    """What a JSON text holds. A whole number of more digits than Python reads (some thousands) is infinite."""
+    text = raw.decode()
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        return json.loads(text, parse_int=_whole_number)
+
+
+def _whole_number(digits: str) -> float:
+    try:
+        return int(digits)
+    except ValueError:
+        return float(digits)
+
+
 # ----------------------------------------------------------------------------------------------------
 # Which kind.
 
@@ -88,6 +106,25 @@ def in_common(one: Any, other: Any) -> Any:
     if pa.types.is_struct(one) and pa.types.is_struct(other):
         return pa.struct(_fields(one, other, in_common))
     return pa.string()
+
+
+def like(kind: Any, other: Any) -> Any:
+    """What a value of another kind says about the open parts of a kind; null where it is no value of that kind.
+
+    >>> import pyarrow as pa
+    >>> str(like(pa.list_(pa.null()), pa.list_(pa.string()))), str(like(pa.list_(pa.null()), pa.string()))
+    ('list<item: string>', 'null')
+    """
+    import pyarrow as pa
+
+    if pa.types.is_null(kind):
+        return other
+    if pa.types.is_list(kind) and pa.types.is_list(other):
+        return pa.list_(like(kind.value_type, other.value_type))
+    if pa.types.is_struct(kind) and pa.types.is_struct(other):
+        known = {field.name: field.type for field in kind}
+        return pa.struct([(field.name, like(known.get(field.name, pa.null()), field.type)) for field in other])
+    return pa.null()
 
 
 def completed(kind: Any, more: Any) -> Any:

@@ -7,8 +7,8 @@ become strings; a string in a column of numbers makes its row a bad one. Keys th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,9 +23,11 @@ from onlearn.data.formats.json_values import (
     completed,
     converted,
     in_common,
+    json_value,
     kind_of_column,
     kind_of_names,
-    kind_of_values,
+    kind_of_value,
+    like,
     named,
     rounded,
 )
@@ -132,7 +134,7 @@ class JsonLines(Format):
         if name in self.options.types:
             new = pa.float64() if self.options.types[name] == "number" else pa.string()
         else:
-            new = found.kind(name)
+            new = found.kind(name, kind)
             if self._holds_names(name):
                 new = kind_of_names(new, self.options.multilabel and found.has_lists(name))
         kind = completed(kind, new)
@@ -157,17 +159,18 @@ class Values:
         }
         self.names = dict.fromkeys(name for span in spans for name in span.names)
 
-    def kind(self, name: str) -> Any:
-        """The kind that the values of a column have in common."""
+    def kind(self, name: str, known: Any) -> Any:
+        """The kind that the values of a column have in common, as far as they may be of a ``known`` kind."""
         import pyarrow as pa
 
         kind = pa.null()
         for n, span in enumerate(self._spans):
             column = span.columns.get(name)
             if column is not None and not rounded(column):
-                kind = in_common(kind, kind_of_column(column))
+                kind = in_common(kind, like(known, kind_of_column(column)))
             elif column is not None or span.rows is not None:
-                kind = in_common(kind, kind_of_values(self._values(n, name)))
+                kinds = (like(known, kind_of_value(value)) for value in self._values(n, name))
+                kind = reduce(in_common, kinds, kind)
         return kind
 
     def has_lists(self, name: str) -> bool:
@@ -201,17 +204,17 @@ class Values:
         return column_of(self._values(n, name), kind)
 
     def _values(self, n: int, name: str) -> list[Any]:
-        """The values of a column in a span as ``json.loads`` has them: whole numbers of any size are exact."""
+        """The values of a column in a span as Python has them: whole numbers are exact."""
         if n not in self._rows:
             self._rows[n] = [
-                spread(json.loads(raw)) for raw in raw_lines(self._block, self._starts, self._spans[n].lines)
+                spread(json_value(raw)) for raw in raw_lines(self._block, self._starts, self._spans[n].lines)
             ]
         return [row.get(name) for row in self._rows[n]]
 
 
 def why_not(name: str, kind: Any, line: bytes) -> str:
     """Why the value of a column in a line is none of a kind."""
-    if beyond_floats(spread(json.loads(line)).get(name)):
+    if beyond_floats(spread(json_value(line)).get(name)):
         return f"{name!r} holds a number beyond the range of floats"
     return f"{name!r} is not {named(kind)}, as it was before"
 
