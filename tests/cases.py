@@ -125,26 +125,23 @@ def possible(group, stabilizer):
     return not (group in DRIFTING and stabilizer == "voted")
 
 
-def _sparse_turn(case):
-    """Layouts take turns, so that each occurs with every geometry and with every stabilizer."""
-    return (list(GEOMETRIES).index(case.group) + STABILIZERS.index(case.stabilizer)) % 2 == 1
-
-
 PAIRS = [pair for pair in product(GEOMETRIES, STABILIZERS) if possible(*pair)]
 BINARY = [Case(*pair, "binary", layout) for pair in PAIRS for layout in ("dense", "csr")]
-BINARY_COVERING = [c for c in BINARY if _sparse_turn(c) == (c.layout == "csr")]
-BINARY_OTHER = [c for c in BINARY if c not in BINARY_COVERING]
 MANY = [Case(*pair, output, layout) for pair in PAIRS for output in MULTICLASS for layout in ("dense", "csr")]
 
 
-def _chosen(case):
-    """For each geometry and stabilizer one output and layout, such that all pairs of choices occur."""
-    g, s = list(GEOMETRIES).index(case.group), STABILIZERS.index(case.stabilizer)
-    return case.output == MULTICLASS[(g + s) % 3] and case.layout == ("dense", "csr")[(g // 3 + s) % 2]
+def _covering(outputs):
+    """For each geometry two cases, of one layout each; the other choices take turns."""
+    for g, group in enumerate(GEOMETRIES):
+        for n, layout in enumerate(("dense", "csr")):
+            stabilizers = [name for name in STABILIZERS if possible(group, name)]
+            output = outputs[(g + g // 4 + n) % len(outputs)]
+            yield Case(group, stabilizers[(g + 2 * n) % len(stabilizers)], output, layout)
 
 
-MANY_COVERING = [case for case in MANY if _chosen(case)]
-MANY_OTHER = [case for case in MANY if not _chosen(case)]
+BINARY_COVERING, MANY_COVERING = list(_covering(["binary"])), list(_covering(MULTICLASS))
+BINARY_OTHER = [case for case in BINARY if case not in BINARY_COVERING]
+MANY_OTHER = [case for case in MANY if case not in MANY_COVERING]
 
 # ---------------------------------------------------------------- data
 

@@ -233,10 +233,16 @@ def test_notebooks_show_models_of_strings_too(tmp_path):
     assert "examples" in load(tmp_path / "m.onl")._repr_html_()
 
 
+UNFINISHED = {"unfinished": 5, "ended": 0, "files": [], "sources": [], "rows": 1, "plan": {}}
+ROUNDS = {"shards": 2, "rounds": 3, "mix": "rows", "asked_shards": 2, "asked_lbfgs": None, "learned": [1, 1],
+          "digests": [[1], [1]], "label_counts": [1, 1]}  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "facts",
     [{"notes": 3}, {"sources": [1]}, {"seed": "x"}, {"seed": None}, {"unfinished": -1}, {"unfinished": 5},
-     {"unfinished": 5, "ended": 0, "files": [], "sources": [], "rows": 1, "plan": {"passes": "x"}}],
+     UNFINISHED | {"plan": {"passes": "x"}}, {"cluster": {"shards": 2, "rounds": 3, "mix": "median"}},
+     UNFINISHED | {"cluster": ROUNDS | {"learned": ["x", 1]}}, UNFINISHED | {"cluster": ROUNDS | {"digests": [[]]}}],
     ids=str,
 )  # fmt: skip
 def test_how_a_model_was_trained_is_checked(tmp_path, facts):

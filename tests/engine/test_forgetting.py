@@ -55,7 +55,7 @@ def test_two_classes_as_the_reference(group):
 @pytest.mark.parametrize(
     ("group", "output", "layout"),
     [("plain", "true", "csr"), ("decayed", "one-vs-all", "dense"), ("exponentiated", "true", "dense"),
-     ("scinol", "softmax", "csr"), ("fading", "softmax", "dense")],
+     pytest.param("scinol", "softmax", "csr", marks=pytest.mark.slow), ("fading", "softmax", "dense")],
 )  # fmt: skip
 def test_more_classes_as_the_reference(group, output, layout):
     data = cases.data("multiclass", False)

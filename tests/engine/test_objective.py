@@ -250,7 +250,7 @@ def test_one_vs_all_minimum_is_that_of_scipy(rule):
 @pytest.mark.parametrize(
     "geometry", ["adagrad(0.3, l2=0.01)", "adagrad(0.3, l1=0.01)", "additive(0.1, '1/sqrt(t)', l1=0.01, l2=0.01)"]
 )
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_long_on_line_learning_comes_near_the_minimum_and_not_below(geometry, classes):
     """So what l1 and l2 weigh is the same in both."""
     X, y = data(classes, seed=4)
@@ -332,7 +332,7 @@ WITH_STABILIZERS = [
 ]
 
 
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("geometry", "stabilizer"), WITH_STABILIZERS)
 def test_installed_weights_are_handed_out_and_learned_from(geometry, stabilizer, classes):
     X, y = data(classes)

@@ -65,9 +65,12 @@ def compare(case, rule):
 
 
 COVERING = [*cases.BINARY_COVERING, *cases.MANY_COVERING]
+FEW = [*cases.BINARY_COVERING[::2], *cases.MANY_COVERING[1::2]]  # each loop takes a second to compile
 
 
-@pytest.mark.parametrize("case", COVERING, ids=str)
+@pytest.mark.parametrize(
+    "case", [case if case in FEW else pytest.param(case, marks=pytest.mark.slow) for case in COVERING], ids=str
+)
 def test_learn_one_leaves_the_state_of_partial_fit(case):
     compare(case, "logistic" if case.output == "softmax" else "pa1(0.2)")
 

@@ -137,7 +137,7 @@ def rows(path, classes=2, count=400):
     return str(path)
 
 
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("passes", [1, 3])
 def test_an_unfinished_run_goes_on_as_if_never_stopped(tmp_path, passes, classes):
     source = rows(tmp_path / "a.svm", classes)

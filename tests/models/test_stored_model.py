@@ -48,7 +48,7 @@ def small_is_large(monkeypatch):
     monkeypatch.setattr(stored_model, "PART", 1)
 
 
-@pytest.mark.parametrize("labels", [2, 5])
+@pytest.mark.parametrize("labels", [2, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "options",
     [

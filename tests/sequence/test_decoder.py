@@ -219,7 +219,7 @@ def test_every_geometry_of_both_signs_learns(geometry):
 
 
 @pytest.mark.parametrize("geometry", ["additive(0.1, l2=0.01)", "additive(0.1, l1=0.01)", "adagrad(0.1, l1=0.01)"])
-@pytest.mark.parametrize("stabilizer", ["last", "averaged"])
+@pytest.mark.parametrize("stabilizer", [pytest.param("last", marks=pytest.mark.slow), "averaged"])
 def test_decoders_see_weights_under_a_penalty_as_they_are(geometry, stabilizer):
     rng = np.random.default_rng(4)
     X, y = rng.normal(size=(40, 5)), rng.integers(0, 3, 40)

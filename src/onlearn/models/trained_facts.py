@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from onlearn.engine.mixing import WEIGHTINGS
 from onlearn.model_schema import (
     ANYTHING,
     COUNT,
@@ -21,6 +22,7 @@ from onlearn.model_schema import (
     check_facts,
     either,
     finite,
+    one_of,
 )
 
 # What a run that goes on takes over from the plan of the run before.
@@ -56,6 +58,19 @@ TRAINED: dict[str, Kind] = {
     "first_size": NUMBER,
     "seconds": NUMBER,
 }
+# What is told of a run on a cluster, and what one that goes on needs.
+CLUSTER: dict[str, Kind] = {
+    "shards": COUNT,
+    "rounds": COUNT,
+    "mix": one_of(*WEIGHTINGS),
+}
+CLUSTER_TO_GO_ON: dict[str, Kind] = {
+    "asked_shards": COUNT,
+    "asked_lbfgs": either(None, COUNT),
+    "learned": ListOf(COUNT),
+    "digests": ListOf(ListOf(ANYTHING)),
+    "label_counts": ListOf(COUNT),
+}
 TO_GO_ON = ("sources", "files", "rows", "ended", "plan")  # which an unfinished run has
 
 
@@ -65,3 +80,8 @@ def check_trained(trained: dict[str, Any], name: str) -> None:
     check_facts(trained, Record({key: kind for key, kind in TRAINED.items() if key in trained or key in needed}), name)
     plan = trained.get("plan", {})
     check_facts(plan, Record({key: kind for key, kind in KEPT.items() if key in plan}), f"{name}.plan")
+    if "cluster" in trained:
+        cluster = trained["cluster"]
+        check_facts(cluster, Record(CLUSTER, **(CLUSTER_TO_GO_ON if needed else {})), f"{name}.cluster")
+        if needed and not cluster["shards"] == len(cluster["learned"]) == len(cluster["digests"]):
+            raise ValueError(f"the header has facts of other than {cluster['shards']} shards in {name}.cluster")
