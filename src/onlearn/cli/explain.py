@@ -137,7 +137,7 @@ def _row(model: Model, row: str) -> Any:
     """A row that is a JSON object or a line of a file."""
     from onlearn.data.table_roles import spread
     from onlearn.models.plan import learned_from
-    from onlearn.models.run_reading import unknown_columns
+    from onlearn.models.run_checks import unknown_columns
 
     kind = model.features.kind_
     if row.lstrip().startswith("{"):

@@ -26,7 +26,8 @@ from onlearn.models.model import Model
 from onlearn.models.passes import Lessons, Passes
 from onlearn.models.plan import Plan
 from onlearn.models.raw_rows import sound_rows
-from onlearn.models.run_reading import Reading, Start, naming_file, refuse_other_kind
+from onlearn.models.run_checks import refuse_other_kind
+from onlearn.models.run_reading import Reading, Start, naming_file
 from onlearn.models.run_report import RunReport
 
 SHOWN_BAD = 5  # bad rows that a shard tells about, if they are not written to a file

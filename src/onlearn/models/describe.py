@@ -18,7 +18,7 @@ from onlearn.features import guess_roles
 from onlearn.features.roles import LOOK_AT
 from onlearn.inert_text import escaped
 from onlearn.models.plan import with_text
-from onlearn.models.run_reading import MANY_LABELS, regression_question
+from onlearn.models.run_checks import MANY_LABELS, regression_question
 
 DISTINCT = 1000  # values of a column that are counted
 LONG = 200  # letters from which only a hash of a value is held

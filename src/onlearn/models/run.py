@@ -25,7 +25,8 @@ from onlearn.models.model import Model, as_learner
 from onlearn.models.passes import Lessons, Passes
 from onlearn.models.plan import MOST, PASSES, Plan, default_passes
 from onlearn.models.raw_rows import tell_sources
-from onlearn.models.run_reading import Reading, Start, refuse_hashed
+from onlearn.models.run_checks import refuse_hashed
+from onlearn.models.run_reading import Reading, Start
 from onlearn.models.run_report import RunReport, Watch, is_unfinished
 from onlearn.models.threshold_choice import set_threshold
 from onlearn.models.train_options import BITS
