@@ -11,7 +11,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -44,6 +43,7 @@ def bench(quick: bool, repeat: int) -> Iterator[Row]:
 def child(rows: int, chunk: int | None) -> dict[str, float]:
     """Time, peak memory and accuracy of one machine."""
     import onlearn
+    from onlearn.models.resident_memory import peak_bytes
 
     X, y = _read(rows + TEST)
     machine = onlearn.SVC(
@@ -56,7 +56,7 @@ def child(rows: int, chunk: int | None) -> dict[str, float]:
     return {
         "seconds": seconds,
         "accuracy": float(machine.score(X[rows:], y[rows:])),
-        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "peak": peak_bytes(),
     }
 
 

@@ -484,9 +484,10 @@ def big_column(kind: str, rows: int) -> pa.Array:
 
 
 PEAK = """
-import resource, sys
+import sys
 from onlearn.data import read
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+from onlearn.models.resident_memory import peak_bytes
+peak = lambda: peak_bytes() >> 20
 list(read(sys.argv[1]))
 before = peak()
 rows = sum(map(len, read(sys.argv[2], block_size=1 << 18, **({"task": "multilabel"} if sys.argv[3:] else {}))))
@@ -513,14 +514,15 @@ LABELS = {"label": ["p", "q"] * 600}
 
 
 COMMANDS = """
-import resource, sys
+import sys
 from onlearn import cli
+from onlearn.models.resident_memory import peak_bytes
 path, folder = sys.argv[1:]
 model = f"{folder}/m.onl"
 for command in (["data", "describe", path], ["train", path, "-o", model, "--quiet", "--passes", "1"],
                 ["predict", model, path, "-o", f"{folder}/answers"], ["evaluate", model, path]):
     assert cli.run(command) == 0
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+    print(peak_bytes() >> 20)
 """
 
 

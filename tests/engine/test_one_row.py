@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import resource
 import sys
 import threading
 from itertools import cycle
@@ -21,6 +20,7 @@ from onlearn.engine.base_learner import BaseLearner
 from onlearn.engine.csr import CSR
 from onlearn.engine.feature_names import FeatureNames, named_values
 from onlearn.engine.learner import Learner
+from onlearn.models.resident_memory import MemoryGrowth
 
 
 def state_of(learner):
@@ -583,10 +583,12 @@ def test_a_failed_call_does_not_disturb_readers():
 
 def grown_by(model, rows, first, last):
     """How much more memory the process needs at most, in KiB, for learning from the rows of a range."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for n in range(first, last):
-        model.learn_one(*rows(n))
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    with MemoryGrowth() as growth:
+        for n in range(first, last):
+            model.learn_one(*rows(n))
+    if growth.peak is None:
+        pytest.skip("the memory of the process cannot be read")
+    return growth.peak >> 10
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from onlearn.models.resident_memory import resident_bytes
+from onlearn.models.resident_memory import peak_bytes, resident_bytes
 
 CODE = """
 from onlearn.models.resident_memory import MemoryGrowth
@@ -29,3 +29,15 @@ def test_growth_is_that_of_what_is_made_inside() -> None:
     assert nothing < 5_000_000
     assert 45_000_000 < kept < 120_000_000
     assert small < 10_000_000
+
+
+def test_the_peak_is_that_of_the_process_alone() -> None:
+    """Not of the one that has started it, as ``getrusage`` has it on Linux."""
+    peak = peak_bytes()
+    if peak is None:
+        pytest.skip("the system does not say")
+    ours = bytearray(b"x" * 300_000_000)
+    assert peak_bytes() >= len(ours)
+    code = "from onlearn.models.resident_memory import peak_bytes; print(peak_bytes())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 200_000_000

@@ -159,7 +159,7 @@ def test_thousand_classes_are_capped_and_said():
 
 def test_same_run_same_bytes(monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    monkeypatch.setattr("onlearn.report.document.peak_memory", lambda: 1_000_000)
+    monkeypatch.setattr("onlearn.report.document.peak_bytes", lambda: 1_000_000)
     for kind, facts, evidence in every_kind().values():
         again = every_kind()
         documents = [make_document(kind, facts, evidence)]

@@ -1,18 +1,21 @@
-"""How much the memory of the process grows while something runs.
+"""How much memory the process has, the most that it has had, and how much that grows while something runs.
 
-Resident memory is looked at every few milliseconds, by another thread, for the operating system's own maximum is that
-of the whole life of the process. What was freed before and is used again does not count as growth.
+For growth, resident memory is looked at every few milliseconds, by another thread, for the operating system's own
+maximum is that of the whole life of the process. What was freed before and is used again does not count as growth.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+import re
+import sys
 import threading
 from types import TracebackType
 
 EVERY = 0.005  # seconds
 FILE = "/proc/self/statm"  # of Linux: sizes in pages, resident memory second
+STATUS = "/proc/self/status"  # of Linux: facts by name, among them the peak of resident memory
 
 
 def resident_bytes() -> int | None:
@@ -22,6 +25,25 @@ def resident_bytes() -> int | None:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError, ValueError):
         return None
+
+
+def peak_bytes() -> int | None:
+    """The most memory that the process has occupied; None where the system does not say.
+
+    On Linux ``getrusage`` counts what the process that started this one had occupied, too.
+    """
+    try:
+        with open(STATUS, "rb") as file:
+            if (found := re.search(rb"^VmHWM:\s+(\d+) kB$", file.read(), re.MULTILINE)) is not None:
+                return int(found[1]) * 1024
+    except OSError:
+        pass
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(most if sys.platform == "darwin" else most * 1024)
 
 
 class MemoryGrowth:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import platform
-import sys
 import time
 from collections.abc import Sequence
 from datetime import datetime, timezone
@@ -13,6 +12,7 @@ from importlib import metadata
 from typing import Any
 
 from onlearn import __version__
+from onlearn.models.resident_memory import peak_bytes
 
 KINDS = ("train", "evaluate", "tune", "compare", "bounds", "reproduce")
 SHOWN = ("numpy", "pyarrow", "numba")  # packages whose versions matter for the numbers
@@ -39,7 +39,7 @@ def make_document(
         "versions": versions(),
         "facts": plain(facts),
         "evidence": plain(evidence or {}),
-        "measured": {"written": written_at(), "seconds": facts.get("seconds"), "peak_memory_bytes": peak_memory()},
+        "measured": {"written": written_at(), "seconds": facts.get("seconds"), "peak_memory_bytes": peak_bytes()},
     }
 
 
@@ -66,16 +66,6 @@ def written_at() -> str:
     given = os.environ.get("SOURCE_DATE_EPOCH", "")
     moment = float(given) if given.isdigit() else time.time()
     return datetime.fromtimestamp(moment, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def peak_memory() -> int | None:
-    """The most memory that the process has had, in bytes; None where the system does not say."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return int(most if sys.platform == "darwin" else most * 1024)
 
 
 def plain(value: Any) -> Any:
