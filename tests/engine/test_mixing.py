@@ -45,7 +45,7 @@ def cases(draw):
         RULES.get(draw(some.sampled_from(["perceptron", "hinge", "pa1(0.5)", "logistic"]))),
         GEOMETRIES.get(draw(some.sampled_from(MIXABLE))),
         STABILIZERS.get(draw(some.sampled_from(["last", "averaged"]))),
-        None if outputs == 1 else draw(some.sampled_from(["true", "softmax"])),
+        None if outputs == 1 else draw(some.sampled_from(["true", "one-vs-all", "softmax"])),
         features,
         outputs,
         draw(some.sampled_from([0.0, 1.0])),

@@ -68,7 +68,7 @@ def assert_same(one, other):
 
 
 @given(designs, st.booleans())
-@settings(max_examples=20)
+@settings(max_examples=40)
 def test_learning_is_that_of_the_textbook(design, sparse):
     design = design._replace(scaled=False)
     X, y, weight = rows_for(design)
